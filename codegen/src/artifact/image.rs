@@ -1,0 +1,199 @@
+//! Compiling the kernels for each target and putting the artifact together.
+
+use super::formula;
+use super::program::{Lowered, decl};
+use crate::cpu::{self, Target};
+use crate::kernel::{Kernel, Kind, Stage};
+use crate::lower::math::lower_math;
+use crate::schedule::{self, Schedule};
+use std::path::Path;
+use tgc_ir::diag::Diag;
+use tgc_ir::scalar::Expr;
+use tgc_ir::tensor::Tensor;
+use tgc_ir::types::Dim;
+use tgc_runtime as rt;
+
+/// A complete artifact in memory; weights are still where the module has them.
+pub struct Artifact {
+    manifest: rt::Manifest,
+    images: Vec<Vec<u8>>,
+    weights: Vec<Tensor>,
+}
+
+/// Compiles `lowered` for every target (best first). `replace` holds hand-edited kernels that take the place of the
+/// generated ones of the same name and signature. `options` is recorded as text. The result does not depend on `jobs`.
+pub fn compile(
+    mut lowered: Lowered,
+    targets: &[Target],
+    replace: &[Kernel],
+    jobs: usize,
+    options: &str,
+) -> Result<Artifact, Vec<Diag>> {
+    substitute(&mut lowered.kernels, replace)?;
+    lowered.manifest.kernels = lowered.kernels.iter().map(decl).collect();
+    let mut faults = Vec::new();
+    let mut plain = Vec::new();
+    for k in &lowered.kernels {
+        match without_math(k) {
+            Ok(k) => plain.push(k),
+            Err(d) => faults.push(d),
+        }
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let mut images = Vec::new();
+    for target in targets {
+        let work: Vec<(Kernel, Schedule)> =
+            plain.iter().map(|k| (k.clone(), Schedule::default_for(k, target.isa()))).collect();
+        for (k, s) in &work {
+            s.check(k, target.isa()).map_err(|d| vec![d])?;
+        }
+        let image = cpu::compile_all(&work, target, jobs).map_err(|d| vec![d])?;
+        lowered.manifest.images.push(describe(&work, target, &image).map_err(|d| vec![d])?);
+        images.push(image.bytes);
+    }
+    lowered.manifest.producer = concat!("tgc ", env!("CARGO_PKG_VERSION")).to_string();
+    lowered.manifest.options = options.to_string();
+    lowered.manifest.verification = "not verified".to_string();
+    Ok(Artifact { manifest: lowered.manifest, images, weights: lowered.weights })
+}
+
+impl Artifact {
+    /// Writes the file, through a temporary one in the same folder.
+    pub fn write(&self, path: &Path) -> Result<(), rt::Error> {
+        let code: Vec<&[u8]> = self.images.iter().map(Vec::as_slice).collect();
+        let mut weights =
+            |i: usize, out: &mut dyn std::io::Write| out.write_all(self.weights[i].data.bytes());
+        rt::write_file(path, &self.manifest, &code, &mut weights)
+    }
+}
+
+fn describe(work: &[(Kernel, Schedule)], target: &Target, image: &cpu::Image) -> Result<rt::Image, Diag> {
+    let mut kernels = Vec::new();
+    for (i, (k, s)) in work.iter().enumerate() {
+        let slot = |name: &str| k.params.iter().position(|p| **p == *name);
+        let f = |d: &Dim| formula::expr(d, &slot);
+        let offset = image.symbols.iter().find(|x| x.0 == k.name).map(|x| x.1);
+        kernels.push(rt::ImageKernel {
+            kernel: i as u32,
+            offset: offset
+                .ok_or_else(|| Diag::error("E-CG-030", format!("the image has no code for kernel `{}`", k.name)))?,
+            tiles: f(&schedule::tile_count(k, s))?,
+            grain: rt::Expr::Const(1),
+            scratch: f(&schedule::scratch(k, s))?,
+        });
+    }
+    Ok(rt::Image {
+        target: target.name().to_string(),
+        arch: target.arch().to_string(),
+        features: target.features().to_vec(),
+        kernels,
+    })
+}
+
+/// Puts hand-edited kernels in the place of generated ones.
+fn substitute(kernels: &mut [Kernel], replace: &[Kernel]) -> Result<(), Vec<Diag>> {
+    let mut faults = Vec::new();
+    let names: Vec<String> = kernels.iter().map(|k| k.name.clone()).collect();
+    for new in replace {
+        let Some(old) = kernels.iter_mut().find(|k| k.name == new.name) else {
+            faults.push(
+                Diag::error("E-CG-031", format!("no kernel of this model is called `{}`", new.name))
+                    .help(format!("kernels: {}", names.join(", "))),
+            );
+            continue;
+        };
+        let same = old.params == new.params
+            && old.args.len() == new.args.len()
+            && old.sites.len() == new.sites.len()
+            && old.args.iter().zip(&new.args).all(|(a, b)| {
+                (a.dtype, a.role, &a.dims, a.packed) == (b.dtype, b.role, &b.dims, b.packed)
+            });
+        if !same {
+            faults.push(
+                Diag::error("E-CG-032", format!("kernel `{}` has another signature than the generated one", new.name))
+                    .help("keep its dim parameters, arguments and sites as printed by --emit kernels"),
+            );
+            continue;
+        }
+        faults.extend(crate::kernel::verify::verify(new));
+        *old = new.clone();
+    }
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
+/// The kernel with functions like exp and tanh as polynomials of simple operations.
+pub(crate) fn without_math(k: &Kernel) -> Result<Kernel, Diag> {
+    let mut k = k.clone();
+    let name = k.name.clone();
+    let mut fault = None;
+    crate::lower::visit(&mut k.body, &mut |s| {
+        if let Err(d) = stage_math(s) {
+            fault.get_or_insert(d.note(format!("in kernel `{name}`, stage `{}`", s.name)));
+        }
+    });
+    match fault {
+        None => Ok(k),
+        Some(d) => Err(d),
+    }
+}
+
+fn stage_math(s: &mut Stage) -> Result<(), Diag> {
+    let go = |e: &mut Expr| -> Result<(), Diag> {
+        *e = lower_math(e)?;
+        Ok(())
+    };
+    let with_vals = s.loads.iter().any(|l| l.index.iter().any(has_val)) || s.stores.iter().any(|x| x.index.iter().any(has_val));
+    if with_vals {
+        renumber(s)?;
+    } else {
+        go(&mut s.expr)?;
+    }
+    if let Some(p) = &mut s.post {
+        go(p)?;
+    }
+    if let Kind::Reduce { reducer, .. } = &mut s.kind {
+        go(&mut reducer.step)?;
+        go(&mut reducer.combine)?;
+        go(&mut reducer.finish)?;
+    }
+    Ok(())
+}
+
+fn has_val(d: &Dim) -> bool {
+    d.any_leaf(|a| matches!(a, tgc_ir::types::Atom::Val(_)))
+}
+
+/// Lowering of an expression whose nodes are named in indices: the named nodes become roots for a while, so that their
+/// new numbers are known.
+fn renumber(s: &mut Stage) -> Result<(), Diag> {
+    use tgc_ir::types::Atom;
+    let mut named = Vec::new();
+    let mut note = |d: &Dim| {
+        d.leaves(&mut |a| {
+            if let Atom::Val(n) = a
+                && !named.contains(n)
+            {
+                named.push(*n);
+            }
+        });
+    };
+    s.loads.iter().flat_map(|l| &l.index).for_each(&mut note);
+    s.stores.iter().flat_map(|x| &x.index).for_each(&mut note);
+    let mut e = s.expr.clone();
+    let roots = e.roots.len();
+    e.roots.extend(&named);
+    let mut e = lower_math(&e)?;
+    let at: Vec<u32> = e.roots.split_off(roots);
+    s.expr = e;
+    let fix = |d: &Dim| {
+        d.subst(&|a| match a {
+            Atom::Val(n) => named.iter().position(|x| x == n).map(|i| Dim::val(at[i])),
+            _ => None,
+        })
+    };
+    s.loads.iter_mut().flat_map(|l| &mut l.index).for_each(|d| *d = fix(d));
+    s.stores.iter_mut().flat_map(|x| &mut x.index).for_each(|d| *d = fix(d));
+    Ok(())
+}

@@ -1,0 +1,382 @@
+//! Programs: the steps and buffers of each entry, and the kernels they launch, shared by structure.
+
+use super::formula;
+use crate::kernel::{self, Kernel};
+use crate::lower::{lower_region, unbuilt};
+use indexmap::IndexMap;
+use std::collections::{BTreeMap, BTreeSet};
+use tgc_ir::diag::{Diag, Loc};
+use tgc_ir::graph::{Graph, NodeId, Value};
+use tgc_ir::module::{Entry, Module};
+use tgc_ir::ops::{Input, Op};
+use tgc_ir::tensor::Tensor;
+use tgc_ir::types::{DType, Dim, SymTable, Type};
+use tgc_runtime as rt;
+
+/// A module lowered to kernels and programs, not yet compiled.
+pub struct Lowered {
+    /// Kernels in order of first use. Names are unique; equal structure is shared.
+    pub kernels: Vec<Kernel>,
+    pub(crate) manifest: rt::Manifest,
+    pub(crate) weights: Vec<Tensor>,
+}
+
+/// Lowers every entry. All faults found are reported.
+pub fn lower_module(module: &Module) -> Result<Lowered, Vec<Diag>> {
+    let mut b = Builder::new(module);
+    let mut faults = Vec::new();
+    for (name, _) in &module.states {
+        faults.push(
+            Diag::error("E-CG-020", format!("code for states is not built yet (state `{name}`)"))
+                .help("the reference interpreter runs it; make the state an input and an output for now"),
+        );
+    }
+    for (name, entry) in &module.entries {
+        match b.entry(name, entry) {
+            Ok(e) => b.manifest.entries.push(e),
+            Err(mut d) => faults.append(&mut d),
+        }
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    b.manifest.kernels = b.kernels.iter().map(decl).collect();
+    Ok(Lowered { kernels: b.kernels.clone(), manifest: b.manifest, weights: b.weights })
+}
+
+pub(crate) fn decl(k: &Kernel) -> rt::KernelDecl {
+    let role = |r| match r {
+        kernel::Role::In => rt::Role::In,
+        kernel::Role::Out => rt::Role::Out,
+        kernel::Role::InOut => rt::Role::InOut,
+        kernel::Role::Const => rt::Role::Const,
+    };
+    let mut text_hash = [0; 16];
+    text_hash.copy_from_slice(&blake3::hash(kernel::text::print(k).as_bytes()).as_bytes()[..16]);
+    rt::KernelDecl {
+        name: k.name.clone(),
+        args: k
+            .args
+            .iter()
+            .map(|a| rt::ArgDecl {
+                name: a.name.clone(),
+                dtype: dtype(a.dtype).unwrap_or(rt::DType::Bool),
+                role: role(a.role),
+            })
+            .collect(),
+        dims: k.params.len() as u32,
+        text_hash,
+    }
+}
+
+/// The runtime's element type; None for storage-only types.
+pub(crate) fn dtype(d: DType) -> Option<rt::DType> {
+    Some(match d {
+        DType::F64 => rt::DType::F64,
+        DType::F32 => rt::DType::F32,
+        DType::F16 => rt::DType::F16,
+        DType::BF16 => rt::DType::BF16,
+        DType::I64 => rt::DType::I64,
+        DType::I32 => rt::DType::I32,
+        DType::I16 => rt::DType::I16,
+        DType::I8 => rt::DType::I8,
+        DType::U64 => rt::DType::U64,
+        DType::U32 => rt::DType::U32,
+        DType::U16 => rt::DType::U16,
+        DType::U8 => rt::DType::U8,
+        DType::Bool => rt::DType::Bool,
+        _ => return None,
+    })
+}
+
+struct Builder<'m> {
+    module: &'m Module,
+    manifest: rt::Manifest,
+    kernels: Vec<Kernel>,
+    /// Text of a kernel without its name -> its index.
+    by_text: BTreeMap<String, u32>,
+    names: BTreeSet<String>,
+    weights: Vec<Tensor>,
+    weight_index: IndexMap<String, u32>,
+}
+
+/// A program under construction.
+struct Steps {
+    buffers: Vec<rt::Buffer>,
+    steps: Vec<rt::Step>,
+    of: BTreeMap<Value, u32>,
+}
+
+impl<'m> Builder<'m> {
+    fn new(module: &'m Module) -> Builder<'m> {
+        Builder {
+            module,
+            manifest: rt::Manifest::default(),
+            kernels: Vec::new(),
+            by_text: BTreeMap::new(),
+            names: BTreeSet::new(),
+            weights: Vec::new(),
+            weight_index: IndexMap::new(),
+        }
+    }
+
+    fn entry(&mut self, name: &str, entry: &Entry) -> Result<rt::Entry, Vec<Diag>> {
+        let g = &entry.body;
+        let symbols = g.symbols.clone();
+        let slot = |s: &str| symbols.slot(s);
+        let one = |d: Diag| vec![d];
+        let mut out = rt::Entry { name: name.to_string(), ..rt::Entry::default() };
+        for (s, i) in symbols.iter() {
+            out.symbols.push(rt::Symbol { name: s.to_string(), lo: i.lo, hi: i.hi, named: i.named });
+        }
+        for &id in g.inputs() {
+            let Some(Op::Input(i)) = g.op_of(id) else { continue };
+            out.inputs.push(self.input(g, id, i, &slot).map_err(one)?);
+        }
+        for o in g.outputs() {
+            let ty = g.ty(o.value).cloned().unwrap_or_else(|| Type::scalar(DType::Bool));
+            out.outputs.push(port(&o.name, &ty, None, &slot, &g.loc(o.value.node)).map_err(one)?);
+        }
+        unbound(g, &symbols).map_err(one)?;
+        for guard in g.all_guards() {
+            let place = if guard.at.place.is_empty() { String::new() } else { format!(" ({})", guard.at.place) };
+            out.guards.push(rt::Guard {
+                pred: formula::pred(&guard.pred, &slot).map_err(one)?,
+                message: format!("{}{place}", guard.why),
+            });
+        }
+        for v in &entry.variants {
+            let body = match &v.body {
+                Ok(g) => Ok(self.program(g, &symbols)?),
+                Err(why) => Err(why.clone()),
+            };
+            out.variants.push(rt::Variant { when: Some(formula::pred(&v.when, &slot).map_err(one)?), body });
+        }
+        out.variants.push(rt::Variant { when: None, body: Ok(self.program(g, &symbols)?) });
+        Ok(out)
+    }
+
+    fn input(
+        &mut self,
+        g: &Graph,
+        id: NodeId,
+        i: &Input,
+        slot: &dyn Fn(&str) -> Option<usize>,
+    ) -> Result<rt::Port, Diag> {
+        let default = match &i.default {
+            Some(w) => Some(self.weight(w)?),
+            None => None,
+        };
+        port(&i.name, &Type::new(i.dtype, i.shape.clone()), default, slot, &g.loc(id))
+    }
+
+    fn weight(&mut self, name: &str) -> Result<u32, Diag> {
+        if let Some(&w) = self.weight_index.get(name) {
+            return Ok(w);
+        }
+        let Some(t) = self.module.weights.get(name) else {
+            return Err(Diag::error("E-CG-021", format!("the weight `{name}` is not in the module")));
+        };
+        self.add_weight(name, t.clone())
+    }
+
+    fn add_weight(&mut self, name: &str, t: Tensor) -> Result<u32, Diag> {
+        let Some(d) = dtype(t.dtype) else {
+            return Err(Diag::error("E-CG-004", format!("weight `{name}`: code for type {} is not built yet", t.dtype)));
+        };
+        let w = self.weights.len() as u32;
+        self.manifest.weights.push(rt::WeightDecl {
+            name: name.to_string(),
+            dtype: d,
+            dims: t.shape.iter().map(|&d| d as u64).collect(),
+            offset: 0,
+            blocks: Vec::new(),
+        });
+        self.weights.push(t);
+        self.weight_index.insert(name.to_string(), w);
+        Ok(w)
+    }
+
+    /// The steps of one graph; every fault found.
+    fn program(&mut self, g: &Graph, symbols: &SymTable) -> Result<rt::Program, Vec<Diag>> {
+        let mut s = Steps { buffers: Vec::new(), steps: Vec::new(), of: BTreeMap::new() };
+        let mut faults = Vec::new();
+        for id in g.topo() {
+            if let Err(d) = self.node(&mut s, g, id, symbols) {
+                faults.push(d.at(&g.loc(id)));
+            }
+        }
+        if faults.is_empty()
+            && let Err(d) = copies(&mut s, g)
+        {
+            faults.push(d);
+        }
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        lifetimes(&mut s);
+        Ok(rt::Program { buffers: s.buffers, segments: vec![rt::Segment { binds: Vec::new(), steps: s.steps }] })
+    }
+
+    fn node(&mut self, s: &mut Steps, g: &Graph, id: NodeId, symbols: &SymTable) -> Result<(), Diag> {
+        let Some(node) = g.node(id) else { return Ok(()) };
+        let v = Value { node: id, result: 0 };
+        match &node.op {
+            Op::Input(i) => {
+                if i.state.is_some() {
+                    return Err(unbuilt(g, id, "code for the state of"));
+                }
+                let at = g.inputs().iter().position(|n| *n == id).unwrap_or(0) as u32;
+                s.add(g, v, rt::BufferKind::Input(at), symbols)
+            }
+            Op::Weight(w) => {
+                let w = self.weight(&w.name)?;
+                s.add(g, v, rt::BufferKind::Weight(w), symbols)
+            }
+            Op::Constant(c) if c.shape.is_none() => {
+                let name = format!("constant.{}", self.weights.len());
+                let w = self.add_weight(&name, c.value.clone())?;
+                s.add(g, v, rt::BufferKind::Weight(w), symbols)
+            }
+            Op::Constant(_) | Op::ConstDims(_) => {
+                let mut region = Graph::region(symbols);
+                let made = region.add(node.op.clone(), &[], Vec::new(), node.loc.clone())?;
+                region.output("y", Value { node: made, result: 0 });
+                self.launch(s, g, id, &region, symbols)
+            }
+            Op::Fused(_) => match node.regions.first() {
+                Some(region) => self.launch(s, g, id, region, symbols),
+                None => Err(Diag::error("E-CG-022", "a fused node has no region")),
+            },
+            _ => Err(unbuilt(g, id, "code for")),
+        }
+    }
+
+    fn launch(&mut self, s: &mut Steps, g: &Graph, id: NodeId, region: &Graph, symbols: &SymTable) -> Result<(), Diag> {
+        let operands = g.operands(id);
+        let is_weight = |v: &Value| matches!(g.op_of(v.node), Some(Op::Weight(_) | Op::Constant(_)));
+        let consts: Vec<bool> = operands.iter().map(is_weight).collect();
+        let low = lower_region(region, symbols, &consts)?;
+        let mut args = Vec::new();
+        for v in &operands {
+            args.push(*s.of.get(v).ok_or_else(|| Diag::error("E-CG-023", "a launch reads a value without a buffer"))?);
+        }
+        for r in 0..region.outputs().len() as u32 {
+            let v = Value { node: id, result: r };
+            let output = g.outputs().iter().position(|o| o.value == v);
+            let kind = output.map_or(rt::BufferKind::Temp, |o| rt::BufferKind::Output(o as u32));
+            s.add(g, v, kind, symbols)?;
+            args.push(s.of[&v]);
+        }
+        let sites = low.sites.iter().zip(&low.kernel.sites).map(|(n, text)| site(region, *n, text)).collect();
+        let kernel = self.share(low.kernel);
+        let dims = low.dims.iter().map(|d| formula::expr(d, &|s| symbols.slot(s))).collect::<Result<_, _>>()?;
+        s.steps.push(rt::Step::Launch { kernel, args, dims, sites });
+        Ok(())
+    }
+
+    /// Index of a kernel of equal structure, added if there is none.
+    fn share(&mut self, mut k: Kernel) -> u32 {
+        let name = std::mem::take(&mut k.name);
+        let text = kernel::text::print(&k);
+        if let Some(&i) = self.by_text.get(&text) {
+            return i;
+        }
+        let unique = (0..).map(|i| if i == 0 { name.clone() } else { format!("{name}_{i}") });
+        k.name = unique.into_iter().find(|n| !self.names.contains(n)).unwrap_or(name);
+        self.names.insert(k.name.clone());
+        let i = self.kernels.len() as u32;
+        self.kernels.push(k);
+        self.by_text.insert(text, i);
+        i
+    }
+}
+
+impl Steps {
+    fn add(&mut self, g: &Graph, v: Value, kind: rt::BufferKind, symbols: &SymTable) -> Result<(), Diag> {
+        let ty = g.ty(v).ok_or_else(|| Diag::error("E-CG-003", "a value has no type"))?;
+        let Some(d) = dtype(ty.dtype) else {
+            return Err(Diag::error("E-CG-004", format!("code for values of type {} is not built yet", ty.dtype)));
+        };
+        let bytes = ty.numel() * Dim::from(d.size());
+        let size = formula::expr(&bytes, &|s| symbols.slot(s))?;
+        self.of.insert(v, self.buffers.len() as u32);
+        let name = format!("{}.{}", g.op_of(v.node).map_or("?", |o| o.name()), self.buffers.len());
+        self.buffers.push(rt::Buffer { name, dtype: d, kind, size, align: 64, alias: None, first: 0, last: 0 });
+        Ok(())
+    }
+}
+
+fn port(
+    name: &str,
+    ty: &Type,
+    default: Option<u32>,
+    slot: &dyn Fn(&str) -> Option<usize>,
+    loc: &Loc,
+) -> Result<rt::Port, Diag> {
+    let Some(d) = dtype(ty.dtype) else {
+        return Err(Diag::error("E-CG-004", format!("`{name}`: code for values of type {} is not built yet", ty.dtype))
+            .at(loc));
+    };
+    let dims = ty.shape.iter().map(|d| formula::expr(d, slot)).collect::<Result<_, _>>()?;
+    Ok(rt::Port { name: name.to_string(), dtype: d, dims, default })
+}
+
+/// Every symbol must be some input's plain dim: code for sizes that data decides is not built yet.
+fn unbound(g: &Graph, symbols: &SymTable) -> Result<(), Diag> {
+    let bound: BTreeSet<&str> = g
+        .inputs()
+        .iter()
+        .filter_map(|i| g.node(*i))
+        .flat_map(|n| &n.results[0].ty.shape)
+        .filter_map(|d| d.as_sym().map(|s| &**s))
+        .collect();
+    match symbols.iter().find(|(s, _)| !bound.contains(&***s)) {
+        None => Ok(()),
+        Some((s, _)) => Err(Diag::error("E-CG-024", format!("the size `{s}` depends on data, or is no input's dim of its own"))
+            .note("code for sizes that are known only while the model runs is not built yet")
+            .help("the reference interpreter runs it; give the size as an input's dim")),
+    }
+}
+
+/// Outputs that are inputs, weights, or the same value as another output are copied.
+fn copies(s: &mut Steps, g: &Graph) -> Result<(), Diag> {
+    for (i, o) in g.outputs().iter().enumerate() {
+        let Some(&src) = s.of.get(&o.value) else {
+            return Err(Diag::error("E-CG-023", format!("the output `{}` has no buffer", o.name)));
+        };
+        let from = &s.buffers[src as usize];
+        if from.kind == rt::BufferKind::Output(i as u32) {
+            continue;
+        }
+        let copy = rt::Buffer { name: format!("copy.{i}"), kind: rt::BufferKind::Output(i as u32), ..from.clone() };
+        let bytes = copy.size.clone();
+        s.steps.push(rt::Step::Copy { src, dst: s.buffers.len() as u32, bytes });
+        s.buffers.push(copy);
+    }
+    Ok(())
+}
+
+fn lifetimes(s: &mut Steps) {
+    let mut seen: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
+    for (at, step) in s.steps.iter().enumerate() {
+        let touched: Vec<u32> = match step {
+            rt::Step::Launch { args, .. } | rt::Step::Opaque { args, .. } => args.clone(),
+            rt::Step::Copy { src, dst, .. } => vec![*src, *dst],
+            rt::Step::If { .. } | rt::Step::Loop { .. } => Vec::new(),
+        };
+        for b in touched {
+            let e = seen.entry(b).or_insert((at as u32, at as u32));
+            e.1 = at as u32;
+        }
+    }
+    for (i, b) in s.buffers.iter_mut().enumerate() {
+        (b.first, b.last) = seen.get(&(i as u32)).copied().unwrap_or((0, 0));
+    }
+}
+
+fn site(region: &Graph, id: NodeId, text: &str) -> rt::Site {
+    let loc = region.loc(id);
+    let op = region.op_of(id).map_or("?", |o| o.name()).to_string();
+    rt::Site { node: loc.place.to_string(), op, source: String::new(), message: text.to_string() }
+}

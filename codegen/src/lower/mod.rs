@@ -1,0 +1,156 @@
+//! Lowering: one fused region of the tensor graph to one kernel. `plan` decides which values get a stage of their own,
+//! `read` inlines the others into the stages that read them, `stage` builds a stage by class, `post` merges light
+//! epilogues, `params` turns the entry's symbols into dim parameters. Works on classes, never on ops.
+
+pub mod math;
+mod params;
+mod plan;
+mod post;
+mod read;
+mod scan;
+mod scatter;
+mod stage;
+
+use crate::kernel::{Arg, Kernel, Role};
+pub(crate) use post::visit;
+
+use plan::Plan;
+use read::Reader;
+use std::collections::BTreeMap;
+use tgc_ir::class::Class;
+use tgc_ir::diag::Diag;
+use tgc_ir::graph::{Graph, NodeId, Value};
+use tgc_ir::ops::Lowering;
+use tgc_ir::tiling::{Tiling, tiling};
+use tgc_ir::types::{Dim, SymTable, Type};
+
+/// A kernel and what a launch of it needs.
+pub struct Lowered {
+    /// The kernel; its arguments are the region's inputs in order, then its outputs.
+    pub kernel: Kernel,
+    /// Value of each dim parameter over the entry's symbols.
+    pub dims: Vec<Dim>,
+    /// For each trap site, the region's node it belongs to.
+    pub sites: Vec<NodeId>,
+}
+
+/// Lowers a region. `consts[i]` says that input i is a weight. `Err` names what cannot be compiled yet.
+pub fn lower_region(region: &Graph, symbols: &SymTable, consts: &[bool]) -> Result<Lowered, Diag> {
+    let Some(tiles) = tiling(region)? else {
+        return Err(Diag::error("E-CG-001", "a fused region is not one kernel: its parts share no parallel axis")
+            .note(format!("outputs: {}", region.outputs().iter().map(|o| o.name.as_ref()).collect::<Vec<_>>().join(", ")))
+            .help("this is a bug of the fusion pass: please report it with the model"));
+    };
+    let classes = classes(region)?;
+    let cx = Cx { region, symbols, tiles, classes };
+    let plan = Plan::new(&cx);
+    let mut kernel = Kernel {
+        name: name_of(&cx),
+        params: Vec::new(),
+        args: args(region, consts)?,
+        grid: cx.tiles.grid.clone(),
+        locals: Vec::new(),
+        body: Vec::new(),
+        sites: Vec::new(),
+    };
+    let mut reader = Reader::new(&cx, &plan, &mut kernel);
+    for id in plan.stages() {
+        stage::lower(&mut reader, *id)?;
+    }
+    let sites = reader.sites();
+    post::merge(&mut kernel);
+    let dims = params::extract(&mut kernel);
+    Ok(Lowered { kernel, dims, sites })
+}
+
+/// The region at hand with what was found out about it.
+pub(crate) struct Cx<'a> {
+    pub region: &'a Graph,
+    pub symbols: &'a SymTable,
+    pub tiles: Tiling,
+    pub classes: BTreeMap<NodeId, Class>,
+}
+
+impl Cx<'_> {
+    /// Type of a value (an empty one for a value that does not exist, which the verifier has excluded).
+    pub fn ty(&self, v: Value) -> Type {
+        self.region.ty(v).cloned().unwrap_or_else(|| Type::scalar(tgc_ir::types::DType::Bool))
+    }
+
+    /// Grid axis of each axis of a value.
+    pub fn axes(&self, v: Value) -> Vec<Option<usize>> {
+        self.tiles.axes.get(&v).cloned().unwrap_or_else(|| vec![None; self.ty(v).rank()])
+    }
+
+    /// Operand types of a node.
+    pub fn ins(&self, id: NodeId) -> Vec<Type> {
+        self.region.operands(id).into_iter().map(|v| self.ty(v)).collect()
+    }
+}
+
+fn classes(region: &Graph) -> Result<BTreeMap<NodeId, Class>, Diag> {
+    let mut out = BTreeMap::new();
+    for id in region.topo() {
+        let Some(node) = region.node(id) else { continue };
+        let ins: Vec<Type> = region.operands(id).iter().filter_map(|v| region.ty(*v).cloned()).collect();
+        let outs: Vec<Type> = node.results.iter().map(|f| f.ty.clone()).collect();
+        match node.op.lower(&ins, &outs, &region.symbols)? {
+            Lowering::Class(Class::Opaque(_)) => return Err(unbuilt(region, id, "the runtime kernel of")),
+            Lowering::Class(c) => {
+                out.insert(id, c);
+            }
+            Lowering::Structure if matches!(node.op.name(), "input" | "constant") => {}
+            _ => return Err(unbuilt(region, id, "code for")),
+        }
+    }
+    Ok(out)
+}
+
+pub(crate) fn unbuilt(region: &Graph, id: NodeId, what: &str) -> Diag {
+    let name = region.op_of(id).map_or("?", |o| o.name());
+    Diag::error("E-CG-002", format!("{what} `{name}` is not built yet"))
+        .at(&region.loc(id))
+        .help("the reference interpreter runs it; compiled code for it is planned")
+}
+
+fn args(region: &Graph, consts: &[bool]) -> Result<Vec<Arg>, Diag> {
+    let mut out = Vec::new();
+    let mut arg = |v: Value, name: String, role: Role| -> Result<(), Diag> {
+        let t = region.ty(v).ok_or_else(|| Diag::error("E-CG-003", "a region's value has no type"))?;
+        if t.dtype.is_storage_only() {
+            return Err(Diag::error("E-CG-004", format!("code for values of type {} is not built yet", t.dtype))
+                .at(&region.loc(v.node))
+                .help("cast to a type of at least 8 bits that is computed with"));
+        }
+        out.push(Arg { name, dtype: t.dtype, dims: t.shape.clone(), role, packed: None });
+        Ok(())
+    };
+    for (i, &id) in region.inputs().iter().enumerate() {
+        let weight = consts.get(i).copied().unwrap_or(false);
+        let (name, role) = if weight { (format!("w{i}"), Role::Const) } else { (format!("x{i}"), Role::In) };
+        arg(Value { node: id, result: 0 }, name, role)?;
+    }
+    for (i, o) in region.outputs().iter().enumerate() {
+        arg(o.value, format!("y{i}"), Role::Out)?;
+    }
+    Ok(out)
+}
+
+/// A readable name: the ops of the region in order, the commonest view ops left out, cut to a length.
+fn name_of(cx: &Cx<'_>) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    let ids: Vec<NodeId> = cx.region.topo().into_iter().filter(|i| cx.classes.contains_key(i)).collect();
+    for keep_views in [false, true] {
+        for id in &ids {
+            if keep_views || !matches!(cx.classes.get(id), Some(Class::View(_))) {
+                parts.push(cx.region.op_of(*id).map_or("?", |o| o.name()));
+            }
+        }
+        if !parts.is_empty() {
+            break;
+        }
+    }
+    let more = parts.len() > 6;
+    parts.truncate(6);
+    format!("{}{}", parts.join("_"), if more { "_etc" } else { "" })
+}

@@ -1,0 +1,19 @@
+//! Importers of ONNX operators that are not an IR op of the same meaning: other attributes, operands that are sizes, or
+//! no IR op at all (a decomposition). One file a family; each lists its operators in `ROWS` with the opsets for which
+//! the function is right. An operator that an IR op already is needs no line here.
+
+use super::registry::Row;
+
+macro_rules! composites {
+    ($($file:ident),* $(,)?) => {
+        $(mod $file;)*
+
+        /// Every operator with a special importer.
+        pub(crate) const ROWS: &[&[Row]] = &[$($file::ROWS),*];
+    };
+}
+
+composites! {
+    activation, arith, branch, cast, clip, constant, conv, fill, index, matmul, norm, pad, pool, quant, reduce, reshape,
+    select, shape, slice, softmax, split, tile, top_k,
+}

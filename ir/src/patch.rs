@@ -1,0 +1,166 @@
+//! Patches: the only way passes edit a graph. A patch describes new nodes and which values they replace; applying it
+//! checks that types stay the same and that no cycle appears, and records the rule's name on the nodes it made.
+
+use crate::diag::{Diag, Loc};
+use crate::graph::{Graph, NodeId, Value, infer_node};
+use crate::ops::Op;
+use crate::types::{Fact, Type};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// A value in a patch: one of the graph's, or a result of a node the patch adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PVal {
+    /// Exists in the graph.
+    Old(Value),
+    /// Result of the patch's node number `.0`.
+    New(usize, u32),
+}
+
+impl From<Value> for PVal {
+    fn from(v: Value) -> PVal {
+        PVal::Old(v)
+    }
+}
+
+struct NewNode {
+    op: Op,
+    operands: Vec<PVal>,
+    regions: Vec<Graph>,
+    results: Vec<Fact>,
+}
+
+/// A described edit.
+pub struct Patch<'g> {
+    graph: &'g Graph,
+    /// Origin of the new nodes.
+    loc: Loc,
+    nodes: Vec<NewNode>,
+    replace: Vec<(Value, PVal)>,
+}
+
+/// A patch cut loose from the graph it was made for, ready to apply to it.
+pub struct Edit {
+    loc: Loc,
+    nodes: Vec<NewNode>,
+    replace: Vec<(Value, PVal)>,
+}
+
+impl<'g> Patch<'g> {
+    /// An empty patch whose nodes come from where `origin` comes from.
+    pub fn new(graph: &'g Graph, origin: NodeId) -> Patch<'g> {
+        Patch { graph, loc: graph.loc(origin), nodes: Vec::new(), replace: Vec::new() }
+    }
+
+    /// What is known of a value.
+    pub fn fact(&self, v: PVal) -> Option<&Fact> {
+        match v {
+            PVal::Old(v) => self.graph.fact(v),
+            PVal::New(n, r) => self.nodes.get(n).and_then(|n| n.results.get(r as usize)),
+        }
+    }
+
+    /// Type of a value.
+    pub fn ty(&self, v: impl Into<PVal>) -> Option<&Type> {
+        self.fact(v.into()).map(|f| &f.ty)
+    }
+
+    /// Adds a node and gives its results.
+    pub fn node(&mut self, op: impl Into<Op>, operands: &[PVal], regions: Vec<Graph>) -> Result<Vec<PVal>, Diag> {
+        let op = op.into();
+        let missing = || Diag::error("E-IR-001", format!("patch: `{}` reads a value that does not exist", op.name()));
+        let facts: Vec<Fact> =
+            operands.iter().map(|&v| self.fact(v).cloned().ok_or_else(missing)).collect::<Result<_, _>>()?;
+        let (results, _) = infer_node(&op, &facts, &regions, &self.graph.symbols)?;
+        let n = self.nodes.len();
+        let out = (0..results.len()).map(|r| PVal::New(n, r as u32)).collect();
+        self.nodes.push(NewNode { op, operands: operands.to_vec(), regions, results });
+        Ok(out)
+    }
+
+    /// Adds a node of one result and no region.
+    pub fn op(&mut self, op: impl Into<Op>, operands: &[PVal]) -> Result<PVal, Diag> {
+        Ok(self.node(op, operands, Vec::new())?[0])
+    }
+
+    /// Inlines a region: its nodes with its inputs replaced by `args`; gives its outputs.
+    pub fn inline(&mut self, region: &Graph, args: &[PVal]) -> Result<Vec<PVal>, Diag> {
+        let mut at: std::collections::BTreeMap<Value, PVal> = std::collections::BTreeMap::new();
+        for (&i, &a) in region.inputs().iter().zip(args) {
+            at.insert(Value { node: i, result: 0 }, a);
+        }
+        let missing = || Diag::error("E-IR-001", "patch: the region reads a value that does not exist");
+        for id in region.topo() {
+            if region.inputs().contains(&id) {
+                continue;
+            }
+            let Some(node) = region.node(id) else { continue };
+            let ins: Vec<PVal> =
+                region.operands(id).iter().map(|v| at.get(v).copied().ok_or_else(missing)).collect::<Result<_, _>>()?;
+            for (r, v) in self.node(node.op.clone(), &ins, node.regions.clone())?.into_iter().enumerate() {
+                at.insert(Value { node: id, result: r as u32 }, v);
+            }
+        }
+        region.outputs().iter().map(|o| at.get(&o.value).copied().ok_or_else(missing)).collect()
+    }
+
+    /// From now on readers of `old` read `new`.
+    pub fn replace(&mut self, old: Value, new: impl Into<PVal>) {
+        self.replace.push((old, new.into()));
+    }
+
+    /// Ends the description.
+    pub fn finish(self) -> Edit {
+        Edit { loc: self.loc, nodes: self.nodes, replace: self.replace }
+    }
+}
+
+impl Graph {
+    /// Applies an edit made for this graph by rule `rule`: all of it or, on an error, nothing. Nodes that nothing reads
+    /// any more are removed. Gives the nodes added that are still there.
+    pub fn apply(&mut self, edit: Edit, rule: &str) -> Result<Vec<NodeId>, Diag> {
+        let fault = |m: String| Diag::error("E-IR-020", format!("rule `{rule}`: {m}")).at(&edit.loc);
+        for (old, new) in &edit.replace {
+            let have = self.ty(*old).ok_or_else(|| fault("replaces a value that does not exist".into()))?;
+            let to = match new {
+                PVal::Old(v) => self.ty(*v),
+                PVal::New(n, r) => edit.nodes.get(*n).and_then(|n| n.results.get(*r as usize)).map(|f| &f.ty),
+            };
+            if to != Some(have) {
+                let to = to.map_or("nothing".to_string(), |t| t.to_string());
+                return Err(fault(format!("changes the type of a value from {have} to {to}")));
+            }
+        }
+        let backup = self.clone();
+        let result = self.apply_unchecked(edit, rule);
+        if result.is_err() {
+            *self = backup;
+        }
+        result
+    }
+
+    fn apply_unchecked(&mut self, edit: Edit, rule: &str) -> Result<Vec<NodeId>, Diag> {
+        let mut loc = edit.loc.clone();
+        if loc.rules.last().is_none_or(|r| **r != *rule) {
+            loc.rules.push(Arc::from(rule));
+        }
+        let mut made: Vec<NodeId> = Vec::new();
+        let at = |made: &[NodeId], v: PVal| match v {
+            PVal::Old(v) => v,
+            PVal::New(n, r) => Value { node: made[n], result: r },
+        };
+        for n in edit.nodes {
+            let operands: Vec<Value> = n.operands.iter().map(|&v| at(&made, v)).collect();
+            made.push(self.add(n.op, &operands, n.regions, loc.clone())?);
+        }
+        for (old, new) in edit.replace {
+            self.replace_uses(old, at(&made, new));
+        }
+        self.sweep();
+        if self.topo().len() != self.len() {
+            return Err(Diag::error("E-IR-021", format!("rule `{rule}` makes a cycle")).at(&loc));
+        }
+        let kept: BTreeSet<NodeId> = self.ids().into_iter().collect();
+        Ok(made.into_iter().filter(|m| kept.contains(m)).collect())
+    }
+}

@@ -1,0 +1,191 @@
+//! Runs passes over a module: verifies, prints, times, stops and bisects. What the passes do is theirs.
+
+use crate::pass::{Cx, Editor, Log, Row};
+use crate::pipeline::{DEFAULT, PASSES};
+use indexmap::IndexMap;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use tgc_ir::diag::{Diag, Severity};
+use tgc_ir::graph::Graph;
+use tgc_ir::module::Module;
+use tgc_ir::ops::Op;
+
+/// How to run a pipeline.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Passes in order; None: [`DEFAULT`].
+    pub passes: Option<Vec<String>>,
+    /// Verify after every pass, not only before the first and after the last.
+    pub verify_each: bool,
+    /// Passes after which the module is printed; `all` stands for every one.
+    pub print_after: Vec<String>,
+    /// The last pass to run (its first occurrence).
+    pub stop_after: Option<String>,
+    /// Optional passes apply only so many patches in all.
+    pub bisect: Option<usize>,
+}
+
+impl Default for Options {
+    /// The default pipeline; verification after every pass in debug builds.
+    fn default() -> Options {
+        let verify_each = cfg!(debug_assertions);
+        Options { passes: None, verify_each, print_after: Vec::new(), stop_after: None, bisect: None }
+    }
+}
+
+/// What a pipeline did.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Rules that fired, with how often, in order of their first time.
+    pub fired: IndexMap<String, usize>,
+    /// Printed modules: the pass's name with its position in the pipeline, and the text.
+    pub texts: Vec<(String, String)>,
+    /// Time of each pass run.
+    pub times: Vec<(&'static str, Duration)>,
+    /// Patches that optional passes applied: the upper end for a bisection.
+    pub patches: usize,
+    /// What to tell the user.
+    pub warnings: Vec<Diag>,
+}
+
+/// Runs passes over every graph of `module`. On an error the module is as the failing pass left it.
+pub fn run_pipeline(module: &mut Module, options: &Options) -> Result<Report, Vec<Diag>> {
+    let rows = select(options)?;
+    verify(module, None)?;
+    let mut report = Report::default();
+    let mut log = Log { limit: options.bisect, ..Log::default() };
+    let mut replaced = Vec::new();
+    for (at, row) in rows.iter().enumerate() {
+        let start = Instant::now();
+        run_pass(module, row, &mut log, &mut replaced).map_err(|d| vec![d.note(format!("in pass `{}`", row.name))])?;
+        report.times.push((row.name, start.elapsed()));
+        if options.print_after.iter().any(|p| p == "all" || p == row.name) {
+            report.texts.push((format!("{}: {}", at + 1, row.name), tgc_ir::text::print_module(module)));
+        }
+        if options.verify_each || at + 1 == rows.len() {
+            verify(module, Some(row.name))?;
+        }
+    }
+    prune_weights(module, &replaced);
+    report.fired = log.fired;
+    report.patches = log.optional;
+    report.warnings = log.warnings;
+    Ok(report)
+}
+
+/// Runs the named passes over one graph that uses no weights; gives the rules that fired, with how often.
+pub fn run_passes(graph: &mut Graph, passes: &[&str]) -> Result<IndexMap<String, usize>, Vec<Diag>> {
+    let name = graph.name.clone();
+    let mut module = Module::single(graph.clone());
+    let passes = Some(passes.iter().map(|p| p.to_string()).collect());
+    let report = run_pipeline(&mut module, &Options { passes, verify_each: true, ..Options::default() })?;
+    if let Some(entry) = module.entries.swap_remove(&name) {
+        *graph = entry.body;
+    }
+    Ok(report.fired)
+}
+
+fn select(options: &Options) -> Result<Vec<&'static Row>, Vec<Diag>> {
+    let mut faults = Vec::new();
+    let mut find = |name: &str| {
+        let row = PASSES.iter().find(|r| r.name == name);
+        if row.is_none() {
+            let valid: Vec<&str> = PASSES.iter().map(|r| r.name).collect();
+            faults.push(
+                Diag::error("E-PASS-001", format!("there is no pass `{name}`"))
+                    .help(format!("passes are: {}", valid.join(", "))),
+            );
+        }
+        row
+    };
+    for name in options.print_after.iter().filter(|n| *n != "all").chain(&options.stop_after) {
+        find(name);
+    }
+    let names: Vec<&str> = match &options.passes {
+        Some(names) => names.iter().map(String::as_str).collect(),
+        None => DEFAULT.to_vec(),
+    };
+    let mut rows: Vec<&'static Row> = names.iter().filter_map(|n| find(n)).collect();
+    if let Some(stop) = &options.stop_after {
+        match rows.iter().position(|r| r.name == stop) {
+            Some(last) => rows.truncate(last + 1),
+            None if faults.is_empty() => faults.push(
+                Diag::error("E-PASS-004", format!("cannot stop after `{stop}`: it is not among the passes to run"))
+                    .help(format!("passes to run: {}", names.join(", "))),
+            ),
+            None => {}
+        }
+    }
+    if faults.is_empty() { Ok(rows) } else { Err(faults) }
+}
+
+fn run_pass(module: &mut Module, row: &Row, log: &mut Log, replaced: &mut Vec<String>) -> Result<(), Diag> {
+    let uses = weight_uses(module);
+    let mut cx = Cx { weights: &mut module.weights, weight_uses: uses, replaced: Vec::new() };
+    log.pass = row.name;
+    log.required = row.required;
+    for entry in module.entries.values_mut() {
+        let variants = entry.variants.iter_mut().filter_map(|v| v.body.as_mut().ok());
+        for graph in variants.chain([&mut entry.body]) {
+            log.fuel = 1000 + 64 * size(graph);
+            let mut editor = Editor::new(graph, log);
+            let _ = editor.regions(row.run, &mut cx)?;
+            let _ = (row.run)(&mut editor, &mut cx)?;
+        }
+    }
+    replaced.append(&mut cx.replaced);
+    Ok(())
+}
+
+/// Number of nodes, those of regions included.
+fn size(g: &Graph) -> usize {
+    let inner = |id| g.node(id).map_or(0, |n| n.regions.iter().map(size).sum::<usize>());
+    g.len() + g.ids().into_iter().map(inner).sum::<usize>()
+}
+
+/// Verifies the module. A fault after a pass is that pass's.
+fn verify(module: &Module, after: Option<&str>) -> Result<(), Vec<Diag>> {
+    let faults: Vec<Diag> =
+        tgc_ir::verify::verify(module).into_iter().filter(|d| d.severity == Severity::Error).collect();
+    if faults.is_empty() {
+        return Ok(());
+    }
+    let blame = |d: Diag| match after {
+        Some(pass) => d.note(format!("the module was right before pass `{pass}`: this is a bug of tgc")),
+        None => d,
+    };
+    Err(faults.into_iter().map(blame).collect())
+}
+
+fn weight_uses(module: &Module) -> BTreeMap<String, usize> {
+    let mut uses = BTreeMap::new();
+    module.graphs().for_each(|g| count_weights(g, &mut uses));
+    uses
+}
+
+fn count_weights(g: &Graph, uses: &mut BTreeMap<String, usize>) {
+    for id in g.ids() {
+        let Some(node) = g.node(id) else { continue };
+        let name = if let Op::Weight(w) = &node.op {
+            // A weight node counts once for each reader: folding one of several would keep the others' copy.
+            *uses.entry(w.name.clone()).or_insert(0) += g.users(tgc_ir::graph::Value { node: id, result: 0 }).len();
+            None
+        } else if let Op::Input(i) = &node.op {
+            i.default.clone()
+        } else {
+            None
+        };
+        if let Some(name) = name {
+            *uses.entry(name).or_insert(0) += 1;
+        }
+        node.regions.iter().for_each(|r| count_weights(r, uses));
+    }
+}
+
+/// Drops weights whose last use was replaced by a folded one.
+fn prune_weights(module: &mut Module, replaced: &[String]) {
+    if !replaced.is_empty() {
+        let uses = weight_uses(module);
+        module.weights.retain(|name, _| uses.contains_key(name) || !replaced.contains(name));
+    }
+}

@@ -1,0 +1,125 @@
+//! The command line. What must not be here: what the commands do.
+
+use std::path::PathBuf;
+
+use clap::{Args as Group, Parser, Subcommand};
+
+/// Runs and describes artifacts written by `tgc build`.
+#[derive(Parser)]
+#[command(name = "tgc-run", version)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Run an artifact on inputs from files.
+    Run(Run),
+    /// Say what is in an artifact.
+    Info(Info),
+}
+
+#[derive(Group)]
+pub(crate) struct Run {
+    /// The artifact.
+    pub(crate) model: PathBuf,
+    /// An input: its name and an .npy file. Repeatable.
+    #[arg(long, value_name = "NAME=FILE.npy", value_parser = input)]
+    pub(crate) input: Vec<(String, PathBuf)>,
+    /// Inputs by name from an .npz file.
+    #[arg(long, value_name = "FILE.npz")]
+    pub(crate) inputs: Option<PathBuf>,
+    /// Where the outputs go: one .npz file, or a folder that gets an .npy file each. Without, their summaries are printed.
+    #[arg(short, long, value_name = "FILE.npz|DIR/", value_parser = output)]
+    pub(crate) output: Option<Output>,
+    /// Threads; the CPUs this process may use if not given.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// The entry to run; may be left out if there is one only, or one called `forward`.
+    #[arg(long)]
+    pub(crate) entry: Option<String>,
+    /// The most memory for temporaries and states, such as 512M or 1G.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(crate) mem_limit: Option<u64>,
+}
+
+#[derive(Group)]
+pub(crate) struct Info {
+    /// The artifact.
+    pub(crate) model: PathBuf,
+    /// Also compare all weights with their checksums.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Output {
+    Npz(PathBuf),
+    Folder(PathBuf),
+}
+
+fn input(text: &str) -> Result<(String, PathBuf), String> {
+    match text.rsplit_once('=') {
+        Some((name, file)) if !name.is_empty() && !file.is_empty() => Ok((name.into(), file.into())),
+        _ => Err("write it as NAME=FILE.npy".into()),
+    }
+}
+
+fn output(text: &str) -> Result<Output, String> {
+    let path = PathBuf::from(text);
+    if text.ends_with('/') || path.is_dir() {
+        Ok(Output::Folder(path))
+    } else if path.extension().is_some_and(|e| e == "npz") {
+        Ok(Output::Npz(path))
+    } else {
+        Err("give a file that ends in .npz, or a folder that ends in /".into())
+    }
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" | "B" => Some(1u64),
+        "K" | "KiB" => Some(1 << 10),
+        "M" | "MiB" => Some(1 << 20),
+        "G" | "GiB" => Some(1 << 30),
+        "T" | "TiB" => Some(1 << 40),
+        _ => None,
+    };
+    let count = digits.parse::<u64>().ok();
+    let total = count.zip(unit).and_then(|(n, u)| n.checked_mul(u));
+    total.ok_or_else(|| "write a number of bytes with K, M, G or T, such as 512M".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(bytes("12"), Ok(12));
+        assert_eq!(bytes("512M"), Ok(512 << 20));
+        assert_eq!(bytes("1GiB"), Ok(1 << 30));
+        for wrong in ["", "G", "1.5G", "-1", "1X", "99999999999T"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn inputs_and_outputs_have_a_form() {
+        assert_eq!(input("a=b=c.npy"), Ok(("a=b".into(), "c.npy".into())));
+        assert!(input("a").is_err() && input("=a").is_err() && input("a=").is_err());
+        assert_eq!(output("x.npz"), Ok(Output::Npz("x.npz".into())));
+        assert_eq!(output("x/"), Ok(Output::Folder("x/".into())));
+        assert!(output("x.npy").is_err());
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        <Args as clap::CommandFactory>::command().debug_assert();
+    }
+}

@@ -1,0 +1,35 @@
+//! `tgc-run`: runs and describes artifacts. Results go to stdout, notes and errors to stderr. Exit codes: 0 done, 1 the
+//! input is at fault (one diagnostic a fault), 2 wrong usage. What must not be here: what runs models (the runtime library).
+
+mod args;
+mod describe;
+mod fault;
+mod json;
+mod npy;
+mod npz;
+mod run;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let done = match args::Args::parse().command {
+        args::Command::Run(run) => run::run(&run),
+        args::Command::Info(info) => describe::info(&info),
+    };
+    match done {
+        Ok(text) => {
+            // A reader that has gone away wants no more text, and no complaint either.
+            let _ = std::io::stdout().lock().write_all(text.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(faults) => {
+            for f in &faults {
+                let _ = writeln!(std::io::stderr(), "{f}");
+            }
+            ExitCode::from(1)
+        }
+    }
+}

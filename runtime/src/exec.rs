@@ -1,0 +1,217 @@
+//! Walks a ready segment: calls kernels over their tiles, copies. The one place where buffers' pointers are followed.
+//! What must not be here: how sizes
+//! and places are found (bind.rs), checks of what a caller gives (session.rs).
+#![allow(unsafe_code)]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::abi::Ptr;
+use crate::bind::{self, Binder, Layout, Loc, Ready, ReadyStep};
+use crate::error::{Code, Error};
+use crate::format::{Program, Step};
+use crate::load::Model;
+use crate::session::{Memory, make_outputs};
+use crate::tensor::Tensor;
+use crate::threads::Pool;
+
+/// Why a segment stopped.
+#[derive(Debug, PartialEq, Eq)]
+enum Stop {
+    /// The step of this number in its segment failed at this site.
+    Site { step: usize, site: u32 },
+    /// A worker thread panicked.
+    Panic,
+}
+
+/// Runs the steps in order.
+///
+/// # Safety
+/// `table` holds for every slot of `ready` a pointer to as many bytes as binding computed for its buffer, valid for the
+/// whole call and for writes where validation allows writes, used by nobody else meanwhile; `scratch` points to
+/// `ready.scratch` bytes, likewise.
+unsafe fn run(ready: &Ready, table: &[Ptr], scratch: Ptr, pool: &Pool) -> Result<(), Stop> {
+    for step in &ready.steps {
+        match *step {
+            ReadyStep::Copy { src, dst, bytes } => {
+                // SAFETY: both have at least `bytes` bytes (checked when bound); they may overlap.
+                unsafe { std::ptr::copy(table[src].0, table[dst].0, bytes) };
+            }
+            ReadyStep::Launch { func, slot, dims, tiles, workers, stride, step } => {
+                let (args, dims) = (&table[slot..], &ready.dims[dims..]);
+                // The least (worker, site): ranges ascend with workers and each stops at its first failing tile, so this is
+                // the lowest failing tile's site, whatever the timing.
+                let failed = AtomicU64::new(u64::MAX);
+                let work = |w: usize| {
+                    let (begin, end) = range(tiles, workers, w);
+                    let scratch = scratch.offset(w * stride).0;
+                    // SAFETY: the pointers are good by this function's contract, in the order and number the kernel declares;
+                    // workers get disjoint tiles and scratch, and a kernel's stores are disjoint between tiles.
+                    let code = unsafe { func(args.as_ptr().cast(), dims.as_ptr(), scratch, begin, end) };
+                    if code != 0 {
+                        failed.fetch_min((w as u64) << 32 | u64::from(code as u32), Ordering::Relaxed);
+                    }
+                };
+                let done = if workers == 1 {
+                    work(0);
+                    true
+                } else {
+                    pool.run(workers, &work)
+                };
+                if !done {
+                    return Err(Stop::Panic);
+                }
+                match failed.into_inner() {
+                    u64::MAX => {}
+                    least => return Err(Stop::Site { step, site: least as u32 }),
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The tiles of worker `w`: contiguous, ascending, sizes differing by one at most.
+fn range(tiles: i64, workers: usize, w: usize) -> (i64, i64) {
+    let (n, w) = (workers as i64, w as i64);
+    let begin = |w: i64| (tiles / n) * w + (tiles % n).min(w);
+    (begin(w), begin(w + 1))
+}
+
+/// Reads the i64 a segment's symbol gets.
+///
+/// # Safety
+/// `at` points to at least 8 readable bytes that nobody writes meanwhile.
+unsafe fn read_i64(at: Ptr) -> i64 {
+    // SAFETY: by this function's contract; a caller's input may be aligned to anything.
+    i64::from_le(unsafe { at.0.cast::<i64>().read_unaligned() })
+}
+
+/// What is known when a segment is reached.
+pub(crate) struct Progress {
+    pub(crate) syms: Vec<Option<i64>>,
+    pub(crate) guards: Vec<bool>,
+    pub(crate) layout: Layout,
+}
+
+/// Binds and runs the segments from `next` on, whose sizes come from data.
+pub(crate) fn run_rest(
+    binder: &Binder<'_>,
+    next: usize,
+    progress: Progress,
+    at: &mut Pointers<'_>,
+    mut made: Option<&mut Vec<Option<Tensor>>>,
+    pool: &Pool,
+) -> Result<(), Error> {
+    let (entry, program) = (binder.entry, binder.program);
+    let Progress { mut syms, mut guards, mut layout } = progress;
+    for i in next..program.segments.len() {
+        binder.sizes(&syms, &mut layout)?;
+        for b in &program.segments[i].binds {
+            let from = at.find(binder.bind_loc(b, &layout)?);
+            // SAFETY: the buffer has at least 8 bytes (`bind_loc`) and no kernel is running.
+            let value = unsafe { read_i64(from) };
+            let s = &entry.symbols[b.symbol as usize];
+            if value < s.lo || value > s.hi {
+                let name = &program.buffers[b.buffer as usize].name;
+                let text =
+                    format!("size `{}` is {value} (from `{name}`), allowed {}..={}", s.name, s.lo, s.hi);
+                return Err(Error::new(
+                    Code::Data,
+                    text,
+                    "the data given leads to a size the model does not allow",
+                ));
+            }
+            syms[b.symbol as usize] = Some(value);
+        }
+        bind::check_guards(entry, &syms, &mut guards)?;
+        binder.extend(i, &syms, &mut layout)?;
+        let ready = binder.ready(i, &syms, &layout)?;
+        if let Some(made) = made.as_deref_mut() {
+            let shapes = entry.outputs.iter().map(|p| bind::output_shape(entry, p, &syms));
+            let shapes = shapes.collect::<Result<Vec<_>, _>>()?;
+            make_outputs(entry, &shapes, made, at.outputs)?;
+        }
+        at.memory.ensure(layout.arena, ready.scratch)?;
+        let table: Vec<Ptr> = ready.slots.iter().map(|loc| at.find(*loc)).collect();
+        run_segment(program, i, &ready, &table, at, pool)?;
+    }
+    Ok(())
+}
+
+/// Runs a segment whose table is filled, and explains a failure.
+pub(crate) fn run_segment(
+    program: &Program,
+    segment: usize,
+    ready: &Ready,
+    table: &[Ptr],
+    at: &mut Pointers<'_>,
+    pool: &Pool,
+) -> Result<(), Error> {
+    let scratch = Ptr(at.memory.scratch.as_mut_ptr());
+    // SAFETY: `table` was made from `ready.slots` by `Pointers::find` after the last move of the arena: arena places lie
+    // inside it (`ensure`), inputs and outputs were checked for length and are borrowed for this call, outputs mutably, so
+    // none overlaps another; weights and states belong to the model and the session, which is borrowed mutably.
+    let stop = match unsafe { run(ready, table, scratch, pool) } {
+        Ok(()) => return Ok(()),
+        Err(stop) => stop,
+    };
+    let Stop::Site { step, site } = stop else {
+        return Err(Error::new(Code::Threads, "a worker thread panicked", ""));
+    };
+    let sites = match &program.segments[segment].steps[step] {
+        Step::Launch { sites, .. } => &sites[..],
+        _ => &[],
+    };
+    let Some(s) = (site as usize).checked_sub(1).and_then(|i| sites.get(i)) else {
+        return Err(Error::damaged(format_args!(
+            "a kernel failed with code {site}, which means nothing here"
+        )));
+    };
+    let place = if s.source.is_empty() { String::new() } else { format!(" at {}", s.source) };
+    Err(Error::new(
+        Code::Data,
+        format!("node `{}` ({}){place}: {}", s.node, s.op, s.message),
+        "check the input data that reaches this node",
+    ))
+}
+
+/// Turns places into pointers.
+pub(crate) struct Pointers<'a> {
+    pub(crate) model: &'a Model,
+    pub(crate) memory: &'a mut Memory,
+    pub(crate) inputs: &'a [Ptr],
+    pub(crate) outputs: &'a mut [Ptr],
+}
+
+impl Pointers<'_> {
+    pub(crate) fn find(&mut self, loc: Loc) -> Ptr {
+        match loc {
+            Loc::Arena(offset) => Ptr(self.memory.arena.as_mut_ptr()).offset(offset as usize),
+            Loc::Input(i) => self.inputs[i as usize],
+            Loc::Output(i) => self.outputs[i as usize],
+            Loc::State(i) => Ptr(self.memory.states[i as usize].as_mut_ptr()),
+            Loc::Weight(i) => self.model.weight_ptr(i as usize),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_cover_all_tiles_once() {
+        for tiles in [1, 2, 3, 7, 100, i64::MAX] {
+            for workers in 1..6usize {
+                let mut at = 0;
+                for w in 0..workers {
+                    let (begin, end) = range(tiles, workers, w);
+                    assert_eq!(begin, at);
+                    assert!(end >= begin && end - begin - 1 <= tiles / workers as i64);
+                    at = end;
+                }
+                assert_eq!(at, tiles);
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Places buffers with lifetimes in one arena: deterministic best fit, largest first. The compiler uses the same function
+//! to predict memory. What must not be here: where sizes come from, or allocation.
+
+use std::collections::BTreeMap;
+
+/// A buffer to place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Bytes.
+    pub size: u64,
+    /// Alignment of its offset, a power of two.
+    pub align: u64,
+    /// The first step at which it holds something.
+    pub first: u32,
+    /// The last such step, inclusive.
+    pub last: u32,
+    /// Requests of one class share one place that fits the largest and lives through all their lifetimes.
+    pub class: Option<u32>,
+    /// Where it already is, if it may not move.
+    pub fixed: Option<u64>,
+}
+
+/// Where everything goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// An offset for each request, in their order.
+    pub offsets: Vec<u64>,
+    /// The arena's size.
+    pub size: u64,
+    /// The greatest sum of sizes alive at one step: no placement can be smaller.
+    pub peak_live: u64,
+}
+
+struct Group {
+    request: Request,
+    members: Vec<usize>,
+}
+
+/// Places the requests; `None` if the arena would exceed 2^63 bytes. The result depends on the requests only.
+pub fn plan(requests: &[Request]) -> Option<Plan> {
+    let groups = group(requests);
+    let peak_live = peak(&groups)?;
+    let mut order: Vec<usize> = (0..groups.len()).collect();
+    order.sort_by_key(|&g| {
+        let r = &groups[g].request;
+        (r.fixed.is_none(), std::cmp::Reverse(r.size), r.first, g)
+    });
+    let mut placed: Vec<(u64, u64, usize)> = Vec::new();
+    let mut offsets = vec![0; requests.len()];
+    let mut size = 0;
+    for g in order {
+        let Group { request: r, members } = &groups[g];
+        if r.size == 0 {
+            continue;
+        }
+        let offset = match r.fixed {
+            Some(offset) => offset,
+            None => best_fit(r, &placed, &groups)?,
+        };
+        let end = offset.checked_add(r.size).filter(|e| *e <= i64::MAX as u64)?;
+        let at = placed.partition_point(|p| (p.0, p.2) < (offset, g));
+        placed.insert(at, (offset, end, g));
+        members.iter().for_each(|&m| offsets[m] = offset);
+        size = size.max(end);
+    }
+    Some(Plan { offsets, size, peak_live })
+}
+
+fn group(requests: &[Request]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut classes: BTreeMap<u32, usize> = BTreeMap::new();
+    for (i, r) in requests.iter().enumerate() {
+        let known = r.class.and_then(|c| classes.get(&c).copied());
+        match known {
+            Some(g) => {
+                let Group { request, members } = &mut groups[g];
+                request.size = request.size.max(r.size);
+                request.align = request.align.max(r.align);
+                request.first = request.first.min(r.first);
+                request.last = request.last.max(r.last);
+                request.fixed = request.fixed.or(r.fixed);
+                members.push(i);
+            }
+            None => {
+                if let Some(c) = r.class {
+                    classes.insert(c, groups.len());
+                }
+                groups.push(Group { request: *r, members: vec![i] });
+            }
+        }
+    }
+    groups
+}
+
+fn peak(groups: &[Group]) -> Option<u64> {
+    let mut events: Vec<(u64, bool, u64)> = Vec::new();
+    for Group { request: r, .. } in groups {
+        events.push((u64::from(r.first), true, r.size));
+        events.push((u64::from(r.last.max(r.first)) + 1, false, r.size));
+    }
+    events.sort_unstable();
+    let (mut live, mut peak) = (0u64, 0u64);
+    for (_, begins, size) in events {
+        live = if begins { live.checked_add(size)? } else { live - size };
+        peak = peak.max(live);
+    }
+    Some(peak)
+}
+
+/// The start of the smallest gap that fits among the places of what lives at the same time; behind all of it otherwise.
+fn best_fit(r: &Request, placed: &[(u64, u64, usize)], groups: &[Group]) -> Option<u64> {
+    let mut best: Option<(u64, u64)> = None;
+    let mut cursor = 0u64;
+    for &(begin, end, g) in placed {
+        let other = &groups[g].request;
+        if other.last < r.first || r.last < other.first {
+            continue;
+        }
+        let start = align_up(cursor, r.align)?;
+        if start.checked_add(r.size)? <= begin {
+            let gap = begin - cursor;
+            if best.is_none_or(|(smallest, _)| gap < smallest) {
+                best = Some((gap, start));
+            }
+        }
+        cursor = cursor.max(end);
+    }
+    match best {
+        Some((_, start)) => Some(start),
+        None => align_up(cursor, r.align),
+    }
+}
+
+fn align_up(v: u64, align: u64) -> Option<u64> {
+    v.checked_next_multiple_of(align.max(1))
+}

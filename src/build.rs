@@ -1,0 +1,87 @@
+//! The way from a module to an artifact: pipeline, lowering, compilation.
+
+use std::path::PathBuf;
+use tgc_codegen::artifact::{self, Artifact, Lowered};
+use tgc_codegen::cpu::Target;
+use tgc_codegen::kernel;
+use tgc_ir::diag::Diag;
+use tgc_ir::module::Module;
+use tgc_passes as passes;
+
+/// What to build.
+#[derive(Clone, Debug, Default)]
+pub struct BuildOptions {
+    /// Targets, best first.
+    pub targets: Vec<String>,
+    /// Compile threads; 0 is one for each core.
+    pub jobs: usize,
+    /// File with hand-edited kernels.
+    pub kernels: Option<PathBuf>,
+    /// Verify the graph after each pass.
+    pub verify_each: bool,
+    /// The options as text, recorded in the artifact.
+    pub record: String,
+}
+
+/// Stages of a build, reported as they begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Stage {
+    Optimize,
+    Lower,
+    Compile,
+}
+
+/// Runs the pipeline in place.
+pub fn optimize(module: &mut Module, options: &BuildOptions) -> Result<passes::Report, Vec<Diag>> {
+    let faults = tgc_ir::verify::verify(module);
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    passes::run_pipeline(module, &passes::Options { verify_each: options.verify_each, ..Default::default() })
+}
+
+/// Optimizes and lowers a module; the result holds the kernels.
+pub fn lower(module: &mut Module, options: &BuildOptions, at: &mut dyn FnMut(Stage)) -> Result<Lowered, Vec<Diag>> {
+    at(Stage::Optimize);
+    optimize(module, options)?;
+    at(Stage::Lower);
+    let lowered = artifact::lower_module(module)?;
+    let faults: Vec<Diag> = lowered.kernels.iter().flat_map(kernel::verify::verify).collect();
+    if faults.is_empty() { Ok(lowered) } else { Err(faults) }
+}
+
+/// Builds an artifact in memory.
+pub fn build(
+    module: &mut Module,
+    options: &BuildOptions,
+    at: &mut dyn FnMut(Stage),
+) -> Result<Artifact, Vec<Diag>> {
+    let mut targets = Vec::new();
+    for t in &options.targets {
+        targets.push(Target::parse(t).map_err(|d| vec![d])?);
+    }
+    let lowered = lower(module, options, at)?;
+    let replace = match &options.kernels {
+        None => Vec::new(),
+        Some(path) => {
+            let text = std::fs::read_to_string(path).map_err(|e| {
+                vec![Diag::error("E-CLI-002", format!("--kernels: {} cannot be read: {e}", path.display()))]
+            })?;
+            kernel::text::parse(&text).map_err(|d| with_text(d, &text))?
+        }
+    };
+    at(Stage::Compile);
+    artifact::compile(lowered, &targets, &replace, options.jobs, &options.record)
+}
+
+/// Diagnostics with spans, drawn against their text now, as the text is not kept.
+fn with_text(diags: Vec<Diag>, text: &str) -> Vec<Diag> {
+    let draw = |d: Diag| {
+        let drawn = d.render(Some(text));
+        let lines: Vec<&str> = drawn.lines().skip(1).take_while(|l| l.starts_with("  -->") || l.starts_with("   |")).collect();
+        let notes = lines.iter().map(|l| l.trim_end().to_string()).collect::<Vec<_>>();
+        Diag { notes: notes.into_iter().chain(d.notes).collect(), at: Default::default(), ..d }
+    };
+    diags.into_iter().map(draw).collect()
+}

@@ -1,0 +1,107 @@
+//! `tgc build`: model to artifact, or to the text of a stage on the way.
+
+use super::{Failure, ModelArgs, write_file};
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::path::PathBuf;
+use std::time::Duration;
+use tgc::{BuildOptions, Stage};
+
+#[derive(Args)]
+pub struct BuildArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Where the result goes. Text goes to stdout without it.
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+    /// CPU to compile for: native, x86-64-v2, x86-64-v3, x86-64-v4, with +feature. Repeatable: a fat artifact, whose
+    /// loader takes the first image that the machine can run.
+    #[arg(long = "target", value_name = "CPU", default_value = "native")]
+    targets: Vec<String>,
+    /// What to write.
+    #[arg(long, value_enum, default_value = "artifact")]
+    emit: Emit,
+    /// Kernels in this file (as printed by --emit kernels) replace the generated ones of the same name and signature.
+    #[arg(long, value_name = "FILE")]
+    kernels: Option<PathBuf>,
+    /// Compile threads; 0 is one for each core. The artifact does not depend on it.
+    #[arg(long, default_value_t = 0)]
+    jobs: usize,
+    /// Verify the graph after each pass.
+    #[arg(long)]
+    verify_each: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum, PartialEq)]
+enum Emit {
+    /// The artifact that tgc-run runs.
+    Artifact,
+    /// The optimized graph as .tgir text.
+    Ir,
+    /// The kernels as text.
+    Kernels,
+}
+
+pub fn run(a: &BuildArgs) -> Result<(), Failure> {
+    let dims: Vec<String> = a.model.dims.iter().map(|d| format!("--dim {}={}..{}", d.name, d.lo, d.hi)).collect();
+    let targets: Vec<String> = a.targets.iter().map(|t| format!("--target {t}")).collect();
+    let options = BuildOptions {
+        targets: a.targets.clone(),
+        jobs: a.jobs,
+        kernels: a.kernels.clone(),
+        verify_each: a.verify_each,
+        record: targets.into_iter().chain(dims).collect::<Vec<_>>().join(" "),
+    };
+    if a.emit == Emit::Artifact && a.output.is_none() {
+        return Err(Failure::Io("-o FILE is needed for an artifact".to_string()));
+    }
+    let bar = progress();
+    bar.set_message("reading the model");
+    let mut module = a.model.load()?;
+    let mut at = |s: Stage| {
+        bar.set_message(match s {
+            Stage::Optimize => "optimizing the graph",
+            Stage::Lower => "generating kernels",
+            Stage::Compile => "compiling kernels",
+        })
+    };
+    let text = match a.emit {
+        Emit::Ir => {
+            tgc::optimize(&mut module, &options)?;
+            tgc::ir::text::print_module(&module)
+        }
+        Emit::Kernels => {
+            let lowered = tgc::lower(&mut module, &options, &mut at)?;
+            let texts: Vec<String> = lowered.kernels.iter().map(tgc::codegen::kernel::text::print).collect();
+            texts.join("\n")
+        }
+        Emit::Artifact => {
+            let artifact = tgc::build(&mut module, &options, &mut at)?;
+            let Some(path) = &a.output else { return Ok(()) };
+            bar.set_message("writing the artifact");
+            artifact.write(path).map_err(|e| Failure::Io(e.to_string()))?;
+            bar.finish_and_clear();
+            let size = std::fs::metadata(path).map(|m| m.len()).unwrap_or(0);
+            eprintln!("{}: {size} bytes", path.display());
+            return Ok(());
+        }
+    };
+    bar.finish_and_clear();
+    match &a.output {
+        Some(path) => write_file(path, text.as_bytes()),
+        None => {
+            print!("{text}");
+            Ok(())
+        }
+    }
+}
+
+/// A spinner on stderr; silent when stderr is not a terminal.
+fn progress() -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(120));
+    bar
+}

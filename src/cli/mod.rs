@@ -1,0 +1,112 @@
+//! The command line: arguments, dispatch, diagnostics on stderr and exit codes.
+
+mod build;
+mod check;
+mod crash;
+mod opt;
+
+use clap::{Args, Parser, Subcommand};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tgc::ir::diag::{Diag, Severity};
+use tgc::ir::module::Module;
+use tgc::{DimArg, LoadOptions};
+
+/// Ahead-of-time tensor compiler: an ONNX or .tgir model in, one native artifact out, run by tgc-run.
+#[derive(Parser)]
+#[command(name = "tgc", version, max_term_width = 110)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List everything that keeps a model from being built: every blocker at once, with place and remedy.
+    Check(check::CheckArgs),
+    /// Compile a model to an artifact (or print what it is compiled to).
+    Build(build::BuildArgs),
+    /// Run passes over textual IR and print the result.
+    Opt(opt::OptArgs),
+}
+
+/// The model to read.
+#[derive(Args, Clone)]
+struct ModelArgs {
+    /// ONNX file, or .tgir text (its weights in the .safetensors file beside it).
+    model: PathBuf,
+    /// Value or range of a symbolic dim: batch=8, batch=1..64 (inclusive). Repeatable.
+    #[arg(long = "dim", value_name = "NAME=LO..HI")]
+    dims: Vec<DimArg>,
+}
+
+impl ModelArgs {
+    fn load(&self) -> Result<Module, Vec<Diag>> {
+        let (module, warnings) = tgc::load(&self.model, &LoadOptions { dims: self.dims.clone() })?;
+        report(&warnings, None);
+        Ok(module)
+    }
+}
+
+/// Why a command ends without success.
+enum Failure {
+    /// The input is at fault.
+    Input(Vec<Diag>),
+    /// Diagnostics with spans into this text.
+    Text(Vec<Diag>, String),
+    /// An error of the file system, in words.
+    Io(String),
+}
+
+impl From<Vec<Diag>> for Failure {
+    fn from(d: Vec<Diag>) -> Failure {
+        Failure::Input(d)
+    }
+}
+
+/// Runs the command named by the arguments.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    crash::guard(|| {
+        let result = match &cli.command {
+            Command::Check(a) => check::run(a),
+            Command::Build(a) => build::run(a),
+            Command::Opt(a) => opt::run(a),
+        };
+        match result {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(Failure::Input(d)) => fail(&d, None),
+            Err(Failure::Text(d, text)) => fail(&d, Some(&text)),
+            Err(Failure::Io(m)) => {
+                eprintln!("error[E-CLI-003]: {m}");
+                ExitCode::from(1)
+            }
+        }
+    })
+}
+
+fn fail(diags: &[Diag], text: Option<&str>) -> ExitCode {
+    report(diags, text);
+    let n = diags.iter().filter(|d| d.severity == Severity::Error).count();
+    eprintln!("{n} error{}", if n == 1 { "" } else { "s" });
+    ExitCode::from(1)
+}
+
+fn report(diags: &[Diag], text: Option<&str>) {
+    for d in diags {
+        eprintln!("{}\n", d.render(text));
+    }
+}
+
+/// Writes through a temporary file in the same folder, so that an old file is never lost to a failure.
+fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let fault = |e: std::io::Error| Failure::Io(format!("{} cannot be written: {e}", path.display()));
+    let mut tmp = path.file_name().map(|n| n.to_os_string()).unwrap_or_default();
+    tmp.push(format!(".{}.tmp", std::process::id()));
+    let tmp = path.with_file_name(tmp);
+    std::fs::write(&tmp, bytes).and_then(|()| std::fs::rename(&tmp, path)).map_err(|e| {
+        // the temporary file is ours; the error that matters is the first one
+        let _ = std::fs::remove_file(&tmp);
+        fault(e)
+    })
+}

@@ -1,0 +1,33 @@
+//! tgc as a library: load a model, optimize it, compile it to an artifact. The parts are re-exported; what they do is
+//! documented there. No command line lives here.
+//!
+//! # Snapshot tests of your own graphs and passes
+//!
+//! [`graph_text`] gives the canonical text of a graph, which a snapshot library can keep:
+//!
+//! ```
+//! use tgc::ir::{diag::Loc, graph::{Graph, Value}, ops::Add, types::{DType, Dim, Type}};
+//!
+//! let mut g = Graph::new("twice");
+//! let x = g.input("x", Type::new(DType::F32, vec![Dim::sym("n"), Dim::from(4)]), Loc::default());
+//! let y = g.op(Add {}, &[x, x], &Loc::default()).unwrap();
+//! g.output("y", y);
+//! // with the insta crate: insta::assert_snapshot!(tgc::graph_text(&g));
+//! assert!(tgc::graph_text(&g).contains("add %x, %x : f32[n, 4]"));
+//! ```
+
+mod build;
+mod model;
+
+pub use build::{BuildOptions, Stage, build, lower, optimize};
+pub use model::{DimArg, LoadOptions, load};
+pub use tgc_codegen as codegen;
+pub use tgc_frontend as frontend;
+pub use tgc_ir as ir;
+pub use tgc_passes as passes;
+pub use tgc_runtime as runtime;
+
+/// The canonical `.tgir` text of a graph: deterministic, and parsing it back gives the same text.
+pub fn graph_text(graph: &ir::graph::Graph) -> String {
+    ir::text::print_graph(graph)
+}
