@@ -382,6 +382,14 @@ impl Graph {
         self.node(id).map(|n| n.loc.clone()).unwrap_or_default()
     }
 
+    /// Makes the known elements of a value wrong, for the verifier's test.
+    #[cfg(test)]
+    pub(crate) fn break_known(&mut self, v: Value) {
+        if let Some(n) = self.index.get(&v.node).and_then(|&ix| self.nodes.node_weight_mut(ix)) {
+            n.node.results[v.result as usize].known = Some(crate::types::Known(Vec::new()));
+        }
+    }
+
     pub(crate) fn set_loc(&mut self, id: NodeId, loc: Loc) {
         if let Some(n) = self.index.get(&id).and_then(|&ix| self.nodes.node_weight_mut(ix)) {
             n.node.loc = loc;

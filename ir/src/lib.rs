@@ -2,9 +2,11 @@
 //! interpreter.
 #![deny(missing_docs)]
 
+pub mod accuracy;
 pub mod class;
 pub mod diag;
 pub mod graph;
+pub mod interp;
 mod known;
 pub mod module;
 pub mod ops;
@@ -14,3 +16,5 @@ pub mod tensor;
 pub mod tiling;
 pub mod text;
 pub mod types;
+pub mod verify;
+pub mod weights;

@@ -44,8 +44,10 @@ pub fn tiling(region: &Graph) -> Result<Option<Tiling>, Diag> {
     Ok(axes.grid(region, nodes.len() == 1))
 }
 
+/// Inputs and constants are read freely; dims as data are computed only where they are a result.
 fn is_compute(region: &Graph, id: NodeId) -> bool {
-    region.op_of(id).is_some_and(|op| !matches!(op, Op::Input(_) | Op::Constant(_)))
+    let is_dims = |op: &Op| matches!(op, Op::ConstDims(_)) && !region.is_output(Value { node: id, result: 0 });
+    region.op_of(id).is_some_and(|op| !matches!(op, Op::Input(_) | Op::Constant(_)) && !is_dims(op))
 }
 
 fn class_of(region: &Graph, id: NodeId) -> Result<Option<Class>, Diag> {
@@ -281,5 +283,146 @@ impl Axes {
         let place = |a: usize| grid.iter().position(|g| *g == self.root(a));
         let axes = self.base.iter().map(|(v, &(at, rank))| (*v, (at..at + rank).map(place).collect())).collect();
         Some(Tiling { grid: grid.iter().map(|&r| self.extent[r].clone()).collect(), axes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Grid extents in words, or "none".
+    fn grid(text: &str) -> String {
+        let g = crate::text::parse_graph(text).unwrap_or_else(|e| panic!("{}", e[0].render(Some(text))));
+        match tiling(&g).unwrap() {
+            None => "none".to_string(),
+            Some(t) => t.grid.iter().map(Dim::to_string).collect::<Vec<_>>().join(" "),
+        }
+    }
+
+    #[test]
+    fn softmax_is_cut_by_rows() {
+        let text = "graph @f(%x: f32[b, h, n]) -> f32[b, h, n] {
+            %m = reduce_max %x {axes = [2], keepdims = true} : f32[b, h, 1]
+            %d = sub %x, %m : f32[b, h, n]
+            %e = exp %d : f32[b, h, n]
+            %s = reduce_sum %e {axes = [2], keepdims = true} : f32[b, h, 1]
+            %y = div %e, %s : f32[b, h, n]
+            return %y
+        }";
+        assert_eq!(grid(text), "b h");
+        assert_eq!(grid(&text.replace("[b, h, ", "[1, 1, ")), "1 1");
+    }
+
+    #[test]
+    fn layer_norm_with_two_outputs_is_cut_by_rows() {
+        let text = "graph @f(%x: f32[r, 8], %w: f32[8]) -> (f32[r, 8] \"y\", f32[r, 1] \"m\") {
+            %s = reduce_sum %x {axes = [1], keepdims = true} : f32[r, 1]
+            %k = constant 0.125 : f32[]
+            %m = mul %s, %k : f32[r, 1]
+            %d = sub %x, %m : f32[r, 8]
+            %q = mul %d, %d : f32[r, 8]
+            %v = reduce_sum %q {axes = [1], keepdims = true} : f32[r, 1]
+            %u = sqrt %v : f32[r, 1]
+            %n = div %d, %u : f32[r, 8]
+            %y = mul %n, %w : f32[r, 8]
+            return %y, %m
+        }";
+        assert_eq!(grid(text), "r");
+    }
+
+    #[test]
+    fn an_epilogue_keeps_the_grid_of_the_contraction() {
+        let text = "graph @f(%x: f32[m, 512], %w: f32[512, 10], %b: f32[10]) -> f32[m, 10] {
+            %c = matmul %x, %w : f32[m, 10]
+            %s = add %c, %b : f32[m, 10]
+            %y = relu %s : f32[m, 10]
+            return %y
+        }";
+        assert_eq!(grid(text), "m 10");
+    }
+
+    #[test]
+    fn convolution_then_maximum_keeps_positions_whole() {
+        let text = "graph @f(%x: f32[b, 4, 12], %w: f32[8, 4, 5]) -> f32[b, 8] {
+            %c = conv %x, %w {strides = [1], pads = [0, 0], dilations = [1]} : f32[b, 8, 8]
+            %e = erf %c : f32[b, 8, 8]
+            %g = mul %c, %e : f32[b, 8, 8]
+            %y = reduce_max %g {axes = [2]} : f32[b, 8]
+            return %y
+        }";
+        let g = crate::text::parse_graph(text).unwrap();
+        let t = tiling(&g).unwrap().unwrap();
+        assert_eq!(t.grid, [Dim::sym("b"), Dim::from(8)]);
+        let conv = g.topo().into_iter().find(|&id| g.op_of(id).unwrap().name() == "conv").unwrap();
+        assert_eq!(t.axes[&Value { node: conv, result: 0 }], [Some(0), Some(1), None]);
+    }
+
+    #[test]
+    fn an_expanded_value_is_recomputed_in_every_tile() {
+        let text = "graph @f(%x: f32[n], %y: f32[b, n]) -> f32[b, n] {
+            %e = exp %x : f32[n]
+            %w = expand %e {shape = (b, n)} : f32[b, n]
+            %z = add %w, %y : f32[b, n]
+            return %z
+        }";
+        assert_eq!(grid(text), "b n");
+    }
+
+    #[test]
+    fn a_transposed_read_swaps_axes_and_a_split_one_is_full() {
+        let swapped = "graph @f(%x: f32[n, m]) -> f32[m, n] {
+            %e = exp %x : f32[n, m]
+            %y = transpose %e {perm = [1, 0]} : f32[m, n]
+            return %y
+        }";
+        assert_eq!(grid(swapped), "m n");
+        let split = "graph @f(%x: f32[n, 8]) -> (f32[n, 2, 4] \"y\", f32[n, 8] \"e\") {
+            %e = exp %x : f32[n, 8]
+            %y = reshape %e {shape = (n, 2, 4)} : f32[n, 2, 4]
+            return %y, %e
+        }";
+        assert_eq!(grid(split), "n");
+    }
+
+    #[test]
+    fn column_mean_then_row_sum_is_refused() {
+        let text = "graph @f(%x: f32[n, m]) -> f32[n] {
+            %s = reduce_sum %x {axes = [0], keepdims = true} : f32[1, m]
+            %d = sub %x, %s : f32[n, m]
+            %y = reduce_sum %d {axes = [1]} : f32[n]
+            return %y
+        }";
+        assert_eq!(grid(text), "none");
+    }
+
+    #[test]
+    fn prefix_sums_and_composites_are_alone() {
+        let alone = "graph @f(%x: f32[n, m]) -> f32[n, m] {
+            %y = cum_sum %x {axis = 1} : f32[n, m]
+            return %y
+        }";
+        assert_eq!(grid(alone), "n");
+        let with_map = "graph @f(%x: f32[n, m]) -> f32[n, m] {
+            %e = exp %x : f32[n, m]
+            %y = cum_sum %e {axis = 1} : f32[n, m]
+            return %y
+        }";
+        assert_eq!(grid(with_map), "none");
+        let composite = "graph @f(%x: f32[n, m]) -> f32[n, m] {
+            %y = softmax %x : f32[n, m]
+            return %y
+        }";
+        assert_eq!(grid(composite), "none");
+    }
+
+    #[test]
+    fn a_diagonal_is_full() {
+        let text = "graph @f(%x: f32[n, n], %i: i64[n]) -> f32[n, n] {
+            %e = exp %x : f32[n, n]
+            %y = transpose %e {perm = [1, 0]} : f32[n, n]
+            %z = add %e, %y : f32[n, n]
+            return %z
+        }";
+        assert_eq!(grid(text), "none");
     }
 }

@@ -52,7 +52,7 @@ pub struct Report {
 pub fn run_pipeline(module: &mut Module, options: &Options) -> Result<Report, Vec<Diag>> {
     let rows = select(options)?;
     verify(module, None)?;
-    let mut report = Report::default();
+    let mut report = Report { warnings: misplaced(&rows), ..Report::default() };
     let mut log = Log { limit: options.bisect, ..Log::default() };
     let mut replaced = Vec::new();
     for (at, row) in rows.iter().enumerate() {
@@ -69,7 +69,7 @@ pub fn run_pipeline(module: &mut Module, options: &Options) -> Result<Report, Ve
     prune_weights(module, &replaced);
     report.fired = log.fired;
     report.patches = log.optional;
-    report.warnings = log.warnings;
+    report.warnings.append(&mut log.warnings);
     Ok(report)
 }
 
@@ -117,6 +117,19 @@ fn select(options: &Options) -> Result<Vec<&'static Row>, Vec<Diag>> {
         }
     }
     if faults.is_empty() { Ok(rows) } else { Err(faults) }
+}
+
+/// Warnings for passes that come before one they ask to follow.
+fn misplaced(rows: &[&'static Row]) -> Vec<Diag> {
+    let mut out = Vec::new();
+    for (at, row) in rows.iter().enumerate() {
+        let late = |b: &&&str| rows.iter().position(|r| r.name == **b).is_some_and(|p| p > at);
+        for before in row.after.iter().filter(late) {
+            let message = format!("pass `{}` runs before `{before}`, which should come first", row.name);
+            out.push(Diag::warning("E-PASS-006", message));
+        }
+    }
+    out
 }
 
 fn run_pass(module: &mut Module, row: &Row, log: &mut Log, replaced: &mut Vec<String>) -> Result<(), Diag> {

@@ -3,14 +3,14 @@
 #![allow(unsafe_code)]
 
 /// The version of the kernel interface; an artifact stores the one it was built for and other versions are refused.
-pub const ABI_VERSION: u32 = 1;
+pub(crate) const ABI_VERSION: u32 = 1;
 
 /// A compiled kernel. It works on the schedule tiles `begin..end` and returns 0, or the number (from 1) of the site that
 /// failed in the first failing tile. `args` holds one pointer a declared argument, `dims` the launch's evaluated formulas,
 /// `scratch` the bytes the image asks for per worker, aligned to 64 (any value when it asks for none). Buffers of the
 /// caller are aligned to their element only; temporaries to what the program asks for; weights to 64.
 /// A kernel neither allocates nor calls out, and touches nothing outside its buffers and scratch.
-pub type KernelFn = unsafe extern "C" fn(
+pub(crate) type KernelFn = unsafe extern "C" fn(
     args: *const *mut u8,
     dims: *const i64,
     scratch: *mut u8,

@@ -24,7 +24,7 @@ pub enum DType {
 
 impl DType {
     /// Every element type, in the order of their numbers in the file.
-    pub const ALL: [DType; 13] = [
+    pub(crate) const ALL: [DType; 13] = [
         DType::F32,
         DType::F64,
         DType::F16,
@@ -51,7 +51,7 @@ impl DType {
     }
 
     /// The short name: `f32`, `i64`, `bool`.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             DType::F32 => "f32",
             DType::F64 => "f64",

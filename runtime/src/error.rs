@@ -49,7 +49,7 @@ pub enum Code {
 
 impl Code {
     /// The code as text: `E-RUN-014`.
-    pub const fn as_str(self) -> &'static str {
+    const fn as_str(self) -> &'static str {
         match self {
             Code::NotArtifact => "E-RUN-001",
             Code::Version => "E-RUN-002",
@@ -72,6 +72,12 @@ impl Code {
             Code::Threads => "E-RUN-021",
             Code::Usage => "E-RUN-022",
         }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 
@@ -118,7 +124,7 @@ impl fmt::Display for Error {
             if i > 0 {
                 f.write_str("\n")?;
             }
-            write!(f, "error[{}]: {}", fault.code.as_str(), fault.message)?;
+            write!(f, "error[{}]: {}", fault.code, fault.message)?;
             if !fault.help.is_empty() {
                 write!(f, "\n  help: {}", fault.help)?;
             }

@@ -23,7 +23,7 @@ mod error;
 mod exec;
 mod expr;
 mod features;
-pub mod format;
+mod format;
 mod load;
 mod plan;
 mod session;
@@ -33,15 +33,18 @@ mod validate;
 mod write;
 
 pub use {
-    abi::{ABI_VERSION, KernelFn},
     dtype::DType,
     error::{Code, Error, Fault},
     expr::{Expr, ExprError, Pred},
     features::host_features,
+    format::{
+        ArgDecl, Bind, Buffer, BufferKind, Entry, Guard, Image, ImageKernel, KernelDecl, Manifest, Port,
+        Program, Role, Segment, Site, StateDecl, Step, Symbol, Variant, WeightDecl,
+    },
     load::{Loader, Model},
     plan::{Plan, Request, plan},
     session::{Session, SessionOptions},
     tensor::Tensor,
     threads::Pool,
-    write::{Section, WeightBytes, write, write_file},
+    write::{Section, write, write_file},
 };

@@ -301,7 +301,7 @@ impl Model {
     }
 
     /// The entry of this name.
-    pub fn entry(&self, name: &str) -> Result<&Entry, Error> {
+    pub(crate) fn entry(&self, name: &str) -> Result<&Entry, Error> {
         self.manifest.entries.iter().find(|e| e.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.manifest.entries.iter().map(|e| e.name.as_str()).collect();
             Error::new(

@@ -195,7 +195,8 @@ impl Session {
     }
 
     /// Runs the entry on the bound shapes, buffers in the entry's order: dense row-major, aligned to their elements. An input
-    /// bound to its default is `None`. What is in the outputs after an error is unspecified. Sizes that depend on data need
+    /// bound to its default is `None`. The borrows see to it that outputs overlap neither inputs nor each other. What is in
+    /// the outputs after an error is unspecified. Sizes that depend on data need
     /// `run_owned`.
     pub fn run(&mut self, inputs: &[Option<&[u8]>], outputs: &mut [&mut [u8]]) -> Result<(), Error> {
         self.check_buffers(inputs, outputs)?;

@@ -81,7 +81,7 @@ impl Pool {
     }
 
     /// The process's own pool, made on first use: one thread for each CPU the process may use.
-    pub fn global() -> Result<Arc<Pool>, Error> {
+    pub(crate) fn global() -> Result<Arc<Pool>, Error> {
         static POOL: OnceLock<Arc<Pool>> = OnceLock::new();
         if let Some(pool) = POOL.get() {
             return Ok(pool.clone());
@@ -91,7 +91,7 @@ impl Pool {
     }
 
     /// How many threads it has, the caller included.
-    pub fn threads(&self) -> usize {
+    pub(crate) fn threads(&self) -> usize {
         self.workers.len() + 1
     }
 

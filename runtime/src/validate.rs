@@ -249,7 +249,8 @@ impl ProgramCheck<'_> {
                 }
             };
             ensure!(dtype == Some(b.dtype), "buffer `{name}` stands for nothing of its type");
-            ensure!(used.insert((tag, index)), "buffer `{name}` repeats another");
+            let written = matches!(b.kind, BufferKind::Output(_) | BufferKind::State(_));
+            ensure!(used.insert((tag, index)) || !written, "buffer `{name}` repeats another");
             if let Some(class) = b.alias {
                 let first = anchors.insert(class, i).is_none();
                 ensure!(first, "buffer `{name}` shares a class with another that is not temporary");

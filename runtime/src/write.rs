@@ -46,8 +46,8 @@ pub struct Section {
 
 pub(crate) const KINDS: [&str; 3] = ["manifest", "code", "weights"];
 
-/// Gives the bytes of weight `i` by writing all of them, in order, to the writer; called once for each weight.
-pub type WeightBytes<'a> = dyn FnMut(usize, &mut dyn Write) -> io::Result<()> + 'a;
+/// See `write`.
+type WeightBytes<'a> = dyn FnMut(usize, &mut dyn Write) -> io::Result<()> + 'a;
 
 /// The bytes of a weight as declared.
 pub(crate) fn weight_len(w: &WeightDecl) -> Option<u64> {
@@ -55,12 +55,13 @@ pub(crate) fn weight_len(w: &WeightDecl) -> Option<u64> {
     count.checked_mul(w.dtype.size() as u64).filter(|n| *n <= i64::MAX as u64)
 }
 
-/// Writes an artifact to `out`, from its beginning. `code[i]` is the code of `manifest.images[i]`. Offsets and sums of the
+/// Writes an artifact to `out`, from its beginning. `code[i]` is the code of `manifest.images[i]`. `weights(i, w)` writes
+/// all bytes of weight `i` to `w`, in order; it is called once for each weight, by number. Offsets and sums of the
 /// weights are filled in; the rest of the manifest must be complete and consistent.
 pub fn write<W: Write + Seek>(
     manifest: &Manifest,
     code: &[&[u8]],
-    weights: &mut WeightBytes<'_>,
+    weights: &mut dyn FnMut(usize, &mut dyn Write) -> io::Result<()>,
     out: &mut W,
 ) -> Result<(), Error> {
     let mut manifest = manifest.clone();
@@ -225,7 +226,7 @@ pub fn write_file(
     path: &Path,
     manifest: &Manifest,
     code: &[&[u8]],
-    weights: &mut WeightBytes<'_>,
+    weights: &mut dyn FnMut(usize, &mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Error> {
     let refuse = |e: io::Error| {
         let text = format!("{} could not be written: {e}", path.display());

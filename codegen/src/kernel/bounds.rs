@@ -85,6 +85,7 @@ impl Scope {
 
     fn decide(&self, d: &Dim) -> Verdict {
         let Some(low) = self.clone().extreme(d, false) else { return Verdict::Unknown };
+        let low = low.simplify(&|a| self.param(a));
         match self.params(&low) {
             (lo, _) if lo >= 0 => Verdict::Proved,
             (_, hi) if hi < 0 && attained(d) => Verdict::Wrong,
@@ -94,10 +95,14 @@ impl Scope {
 
     /// Interval of an expression over parameters.
     fn params(&self, d: &Dim) -> (i128, i128) {
-        d.interval(&|a| match a {
+        d.interval(&|a| self.param(a))
+    }
+
+    fn param(&self, a: &Atom) -> (i128, i128) {
+        match a {
             Atom::Sym(s) => (i128::from(self.positive.contains(s)), PARAM_MAX),
             _ => (-Dim::FAR, Dim::FAR),
-        })
+        }
     }
 
     /// A bound of `d` over parameters only.
@@ -156,27 +161,33 @@ impl Scope {
     /// Replaces `k * (x - q * floordiv(x, q))` by `k` times a new label with the values `0 .. q`.
     fn peel_remainders(&mut self, d: &Dim) -> Dim {
         let mut d = d.clone();
-        'again: for _ in 0..8 {
-            for (coeff, atoms) in d.terms() {
-                for (i, a) in atoms.iter().enumerate() {
-                    let Atom::FloorDiv(x, q) = a else { continue };
-                    let others = atoms.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, a)| Dim::atom(a.clone()));
-                    let factor = Dim::from(coeff) * others.product();
-                    let Some(k) = (-factor).div_exact(q) else { continue };
-                    let whole = k.clone() * ((**x).clone() - (**q).clone() * x.floordiv(q));
-                    let rest = d.clone() - whole;
-                    if leaves(&rest) < leaves(&d) && moves(a) {
-                        self.fresh += 1;
-                        let label = u32::MAX - self.fresh;
-                        self.labels.insert(label, (Dim::from(0), (**q).clone() - Dim::from(1)));
-                        d = rest + k * Dim::label(label);
-                        continue 'again;
-                    }
-                }
+        for _ in 0..8 {
+            match self.peel_one(&d) {
+                Some(next) => d = next,
+                None => break,
             }
-            break;
         }
         d
+    }
+
+    fn peel_one(&mut self, d: &Dim) -> Option<Dim> {
+        for (coeff, atoms) in d.terms() {
+            for (i, a) in atoms.iter().enumerate() {
+                let Atom::FloorDiv(x, q) = a else { continue };
+                let others = atoms.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, a)| Dim::atom(a.clone()));
+                let factor = Dim::from(coeff) * others.product();
+                let Some(k) = (-factor).div_exact(q) else { continue };
+                let whole = k.clone() * ((**x).clone() - (**q).clone() * x.floordiv(q));
+                let rest = d.clone() - whole;
+                if leaves(&rest) < leaves(d) && moves(a) {
+                    self.fresh += 1;
+                    let label = u32::MAX - self.fresh;
+                    self.labels.insert(label, (Dim::from(0), (**q).clone() - Dim::from(1)));
+                    return Some(rest + k * Dim::label(label));
+                }
+            }
+        }
+        None
     }
 }
 

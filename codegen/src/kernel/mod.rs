@@ -10,6 +10,10 @@
 //! reduction labels, in the normative order of `tgc_ir::class`. All stages of a tile run in order, each complete before
 //! the next begins.
 
+mod bounds;
+pub mod interp;
+pub mod verify;
+
 use std::sync::Arc;
 use tgc_ir::class::{Combine, Reducer};
 use tgc_ir::scalar::{Expr, Scalar};

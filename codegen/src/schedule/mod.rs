@@ -1,7 +1,14 @@
 //! Schedules: how a kernel is tiled, vectorised and unrolled for one instruction set. Data beside the kernel; the
 //! default is always valid, and no valid schedule changes a result by a bit.
 
+mod check;
+mod choose;
+mod memory;
+
+pub use memory::{local_extents, local_offsets, scratch, tile_count};
+
 use crate::kernel::Kernel;
+use std::fmt;
 
 /// What a schedule may count on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,5 +47,22 @@ impl Schedule {
     pub fn scalar(kernel: &Kernel, tile: u32) -> Schedule {
         let plain = StageSchedule { vector: None, width: 1, unroll: 1, block: (1, 1) };
         Schedule { tiles: vec![tile.max(1); kernel.grid.len()], stages: vec![plain; kernel.stages().len()] }
+    }
+}
+
+impl fmt::Display for Schedule {
+    /// One line: tile sizes, then vector label, width, unroll and block of each stage.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "tiles {:?}", self.tiles)?;
+        for s in &self.stages {
+            match s.vector {
+                Some(l) => write!(f, "; #{l} x{} unroll {}", s.width, s.unroll)?,
+                None => write!(f, "; scalar unroll {}", s.unroll)?,
+            }
+            if s.block != (1, 1) {
+                write!(f, " block {}x{}", s.block.0, s.block.1)?;
+            }
+        }
+        Ok(())
     }
 }

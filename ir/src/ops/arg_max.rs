@@ -107,7 +107,12 @@ mod tests {
         let r = op.reducer(DType::F32);
         let run = |from: usize, part: &[f64]| {
             part.iter().enumerate().fold(r.init.clone(), |s, (i, &x)| {
-                let args = [s[0], s[1], Scalar::from_f64(DType::F32, x), Scalar::from_int(DType::I64, (from + i) as i128)];
+                let args = [
+                    s[0],
+                    s[1],
+                    Scalar::from_f64(DType::F32, x),
+                    Scalar::from_int(DType::I64, (from + i) as i128),
+                ];
                 r.step.eval(&|i| args[i as usize], &|_| None).unwrap()
             })
         };

@@ -8,8 +8,8 @@
 //! `%y = avg_pool %x {kernel = [2], strides = [2], pads = [0, 0], dilations = [1]} : f32[n, 8, 8]`
 
 use super::{
-    Accuracy, Arity, Div, Expand, GVal, Grad, GradCx, InferCx, LowerCx, Lowering, Onnx, OpDef, Pad, Slice, Spec, parts, pool,
-    reduce,
+    Accuracy, Arity, Div, Expand, GVal, Grad, GradCx, InferCx, LowerCx, Lowering, Onnx, OpDef, Pad, Slice,
+    Spec, parts, pool, reduce,
 };
 use crate::class::Reducer;
 use crate::diag::Diag;
@@ -141,7 +141,8 @@ fn back(op: &AvgPool, cx: &mut GradCx<'_>) -> GVal {
             for i in 0..n {
                 inner.0[i + 2] = Dim::from(op.pads[i]);
                 inner.1[i + 2] = Dim::from(op.pads[n + i]).dmin(&after[i + 2]);
-                counted.shape[i + 2] = counted.shape[i + 2].clone() + inner.0[i + 2].clone() + inner.1[i + 2].clone();
+                counted.shape[i + 2] =
+                    counted.shape[i + 2].clone() + inner.0[i + 2].clone() + inner.1[i + 2].clone();
             }
         }
         let ones = cx.op1(Expand { shape: counted.shape }, &[one]);

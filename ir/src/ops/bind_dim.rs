@@ -18,8 +18,12 @@ crate::op_struct! {
 }
 
 impl OpDef for BindDim {
-    const SPEC: Spec =
-        Spec { arity: Arity::Fixed(&["n"]), accuracy: Accuracy::Exact, onnx: Onnx::Internal, commutative: false };
+    const SPEC: Spec = Spec {
+        arity: Arity::Fixed(&["n"]),
+        accuracy: Accuracy::Exact,
+        onnx: Onnx::Internal,
+        commutative: false,
+    };
     fn infer(&self, cx: &mut InferCx<'_>) -> Result<Vec<Fact>, Diag> {
         let t = cx.ty(0)?;
         cx.check(t.dtype == DType::I64 && t.rank() == 0, "bind_dim.c1", "the operand must be i64 of rank 0")?;

@@ -23,8 +23,12 @@ crate::op_struct! {
 }
 
 impl OpDef for ConstDims {
-    const SPEC: Spec =
-        Spec { arity: Arity::Fixed(&[]), accuracy: Accuracy::Exact, onnx: Onnx::Internal, commutative: false };
+    const SPEC: Spec = Spec {
+        arity: Arity::Fixed(&[]),
+        accuracy: Accuracy::Exact,
+        onnx: Onnx::Internal,
+        commutative: false,
+    };
     fn infer(&self, cx: &mut InferCx<'_>) -> Result<Vec<Fact>, Diag> {
         cx.check(self.dtype.is_int(), "const_dims.c1", "the element type must be an integer one")?;
         cx.check(!self.scalar || self.dims.len() == 1, "const_dims.c2", "a scalar has exactly one dim")?;

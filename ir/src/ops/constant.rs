@@ -38,7 +38,11 @@ impl OpDef for Constant {
         match &self.shape {
             None => Ok(vec![self.value.ty().into()]),
             Some(s) => {
-                cx.check(self.value.shape.is_empty(), "constant.c1", "a constant with a shape has a rank-0 value")?;
+                cx.check(
+                    self.value.shape.is_empty(),
+                    "constant.c1",
+                    "a constant with a shape has a rank-0 value",
+                )?;
                 Ok(vec![Type::new(self.value.dtype, s.clone()).into()])
             }
         }

@@ -8,8 +8,8 @@
 //! `%y = conv %x, %w {strides = [1], pads = [1, 1], dilations = [1]} : f32[n, 8, 16]`
 
 use super::{
-    Accuracy, Add, Arity, GVal, Grad, GradCx, InferCx, LowerCx, Lowering, Onnx, OpDef, ReduceSum, Spec, matmul, parts,
-    reduce, window::Geometry,
+    Accuracy, Add, Arity, GVal, Grad, GradCx, InferCx, LowerCx, Lowering, Onnx, OpDef, ReduceSum, Spec,
+    matmul, parts, reduce, window::Geometry,
 };
 use crate::class::{Access, Class, Contract};
 use crate::diag::Diag;
@@ -43,7 +43,11 @@ impl Conv {
 
     fn check_channels(&self, cx: &mut InferCx<'_>, x: &Type, w: &Type) -> Result<(), Diag> {
         let groups = self.groups;
-        cx.check((1..=1 << 31).contains(&groups), "conv.c5", format!("groups must be 1 or more, found {groups}"))?;
+        cx.check(
+            (1..=1 << 31).contains(&groups),
+            "conv.c5",
+            format!("groups must be 1 or more, found {groups}"),
+        )?;
         let (oc, per) = (&w.shape[0], w.shape[1].clone());
         cx.require_eq(
             &x.shape[1],
@@ -102,7 +106,11 @@ impl OpDef for Conv {
         self.check_channels(cx, x, w)?;
         if let Some(bias) = cx.operands.get(2) {
             cx.check(bias.ty.rank() == 1, "conv.c6", "the bias must have one axis, the output channels")?;
-            cx.require_eq(&bias.ty.shape[0], &w.shape[0], "the bias needs one element an output channel [conv.c6]")?;
+            cx.require_eq(
+                &bias.ty.shape[0],
+                &w.shape[0],
+                "the bias needs one element an output channel [conv.c6]",
+            )?;
         }
         let mut shape = vec![x.shape[0].clone(), w.shape[0].clone()];
         for i in 0..geo.axes() {
@@ -144,7 +152,8 @@ fn swap_in_groups(cx: &mut GradCx<'_>, w: GVal, groups: i64) -> GVal {
     let shape = cx.b.ty(w).shape;
     let g = Dim::from(groups);
     let per = shape[0].div_exact(&g).unwrap_or_else(|| shape[0].clone());
-    let split: Vec<Dim> = [g.clone(), per.clone(), shape[1].clone()].into_iter().chain(shape[2..].to_vec()).collect();
+    let split: Vec<Dim> =
+        [g.clone(), per.clone(), shape[1].clone()].into_iter().chain(shape[2..].to_vec()).collect();
     let w = cx.reshape(w, split);
     let perm: Vec<usize> = [0, 2, 1].into_iter().chain(3..shape.len() + 1).collect();
     let w = cx.transpose(w, &perm);
@@ -195,7 +204,12 @@ fn input_back(op: &Conv, cx: &mut GradCx<'_>) -> GVal {
     let starts: Vec<Dim> = (0..n + 2).map(from).collect();
     let steps = (0..n + 2).map(|i| if flip(i) { -1 } else { 1 }).collect();
     let w = cx.op1(super::Slice { starts, sizes, steps }, &[w]);
-    let back = Conv { strides: vec![1; n], pads: vec![0; 2 * n], dilations: op.dilations.clone(), groups: op.groups };
+    let back = Conv {
+        strides: vec![1; n],
+        pads: vec![0; 2 * n],
+        dilations: op.dilations.clone(),
+        groups: op.groups,
+    };
     cx.op1(back, &[g, w])
 }
 
@@ -206,8 +220,10 @@ fn weight_back(op: &Conv, cx: &mut GradCx<'_>) -> GVal {
     let n = x.rank() - 2;
     let groups = Dim::from(op.groups);
     let spatial = &x.shape[2..];
-    let split: Vec<Dim> =
-        [x.shape[0].clone(), groups.clone(), w.shape[1].clone()].into_iter().chain(spatial.to_vec()).collect();
+    let split: Vec<Dim> = [x.shape[0].clone(), groups.clone(), w.shape[1].clone()]
+        .into_iter()
+        .chain(spatial.to_vec())
+        .collect();
     let xs = cx.reshape(cx.operands[0], split);
     let perm: Vec<usize> = [2, 1, 0].into_iter().chain(3..n + 3).collect();
     let xs = cx.transpose(xs, &perm);

@@ -141,8 +141,12 @@ impl LowerCx<'_> {
         f: impl FnOnce(&mut Graph, &[Value]) -> Result<Vec<Value>, Diag>,
     ) -> Result<Lowering, Diag> {
         let mut g = Graph::region(self.symbols);
-        let ins: Vec<Value> =
-            self.ins.iter().enumerate().map(|(i, t)| g.input(&format!("x{i}"), t.clone(), Loc::default())).collect();
+        let ins: Vec<Value> = self
+            .ins
+            .iter()
+            .enumerate()
+            .map(|(i, t)| g.input(&format!("x{i}"), t.clone(), Loc::default()))
+            .collect();
         let outs = f(&mut g, &ins)?;
         for (i, v) in outs.into_iter().enumerate() {
             g.output(&format!("y{i}"), v);
@@ -164,7 +168,12 @@ pub struct InferCx<'a> {
 }
 
 impl<'a> InferCx<'a> {
-    pub(crate) fn new(op: &Op, operands: &'a [Fact], regions: &'a [Graph], symbols: &'a SymTable) -> InferCx<'a> {
+    pub(crate) fn new(
+        op: &Op,
+        operands: &'a [Fact],
+        regions: &'a [Graph],
+        symbols: &'a SymTable,
+    ) -> InferCx<'a> {
         InferCx { name: op.name(), operands, regions, symbols, guards: Vec::new() }
     }
 
@@ -174,13 +183,17 @@ impl<'a> InferCx<'a> {
 
     /// Type of operand `i`. The arity has been checked, so it exists unless it is optional.
     pub fn ty(&self, i: usize) -> Result<&'a Type, Diag> {
-        self.operands.get(i).map(|f| &f.ty).ok_or_else(|| self.fail("E-IR-002", format!("operand {i} is missing")))
+        self.operands
+            .get(i)
+            .map(|f| &f.ty)
+            .ok_or_else(|| self.fail("E-IR-002", format!("operand {i} is missing")))
     }
 
     /// An error of this op.
     pub fn fail(&self, code: &'static str, message: impl AsRef<str>) -> Diag {
         let list: Vec<String> = self.operands.iter().map(|f| f.ty.to_string()).collect();
-        Diag::error(code, format!("`{}`: {}", self.name, message.as_ref())).note(format!("operands: ({})", list.join(", ")))
+        Diag::error(code, format!("`{}`: {}", self.name, message.as_ref()))
+            .note(format!("operands: ({})", list.join(", ")))
     }
 
     /// Fails with `message` (constraint `id`, such as "softmax.c1") unless `ok`.
@@ -195,7 +208,10 @@ impl<'a> InferCx<'a> {
         if (0..r).contains(&a) {
             Ok(a as usize)
         } else {
-            Err(self.fail("E-IR-004", format!("axis {axis} is out of range for rank {rank} (allowed -{rank}..{rank})")))
+            Err(self.fail(
+                "E-IR-004",
+                format!("axis {axis} is out of range for rank {rank} (allowed -{rank}..{rank})"),
+            ))
         }
     }
 
@@ -239,8 +255,13 @@ impl<'a> InferCx<'a> {
                 let one = self.symbols.get(name).is_some_and(|i| i.lo == 1 && i.hi == 1);
                 if !one {
                     return Err(self
-                        .fail("E-IR-006", format!("broadcasting would pin the named dim `{name}` to {c} (or 1)"))
-                        .help(format!("a named dim stays dynamic; fix the size {c} in the model, or --dim {name}={c}")));
+                        .fail(
+                            "E-IR-006",
+                            format!("broadcasting would pin the named dim `{name}` to {c} (or 1)"),
+                        )
+                        .help(format!(
+                            "a named dim stays dynamic; fix the size {c} in the model, or --dim {name}={c}"
+                        )));
                 }
             }
         }
@@ -265,7 +286,9 @@ impl<'a> InferCx<'a> {
         let first = self.ty(0)?.dtype;
         match self.operands.iter().find(|f| f.ty.dtype != first) {
             None => Ok(first),
-            Some(_) => Err(self.fail("E-IR-007", "operands must have one element type").help("insert a cast")),
+            Some(_) => {
+                Err(self.fail("E-IR-007", "operands must have one element type").help("insert a cast"))
+            }
         }
     }
 }

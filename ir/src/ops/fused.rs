@@ -15,19 +15,28 @@ crate::op_struct! {
 }
 
 impl OpDef for Fused {
-    const SPEC: Spec =
-        Spec { arity: Arity::Variadic(0), accuracy: Accuracy::Parts, onnx: Onnx::Internal, commutative: false };
+    const SPEC: Spec = Spec {
+        arity: Arity::Variadic(0),
+        accuracy: Accuracy::Parts,
+        onnx: Onnx::Internal,
+        commutative: false,
+    };
     fn infer(&self, cx: &mut InferCx<'_>) -> Result<Vec<Fact>, Diag> {
         let [region] = cx.regions else {
             return Err(cx.fail("E-IR-003", "one region is wanted [fused.c1]"));
         };
-        let same = region.inputs().len() == cx.operands.len()
-            && region.inputs().iter().zip(cx.operands).all(|(&i, o)| {
-                region.node(i).and_then(|n| n.results.first()).is_some_and(|f| f.ty == o.ty)
-            });
+        let same =
+            region.inputs().len() == cx.operands.len()
+                && region.inputs().iter().zip(cx.operands).all(|(&i, o)| {
+                    region.node(i).and_then(|n| n.results.first()).is_some_and(|f| f.ty == o.ty)
+                });
         cx.check(same, "fused.c2", "the region's inputs must have the operands' types")?;
         let ty = |o: &crate::graph::Output| region.ty(o.value).cloned().map(Fact::from);
-        region.outputs().iter().map(|o| ty(o).ok_or_else(|| cx.fail("E-IR-001", "an output is not in the region"))).collect()
+        region
+            .outputs()
+            .iter()
+            .map(|o| ty(o).ok_or_else(|| cx.fail("E-IR-001", "an output is not in the region")))
+            .collect()
     }
     fn lower(&self, _: &LowerCx<'_>) -> Result<Lowering, Diag> {
         Ok(Lowering::Structure)

@@ -1,8 +1,8 @@
 //! Building blocks of gradient rules, over the builder that records or executes.
 
 use super::{
-    Add, Cast, ConstDims, Constant, Expand, GVal, GradCx, Iota, Mul, Op, Pad, ReduceSum, Reshape, ScatterElements, Slice,
-    Transpose,
+    Add, Cast, ConstDims, Constant, Expand, GVal, GradCx, Iota, Mul, Op, Pad, ReduceSum, Reshape,
+    ScatterElements, Slice, Transpose,
 };
 use crate::scalar::Scalar;
 use crate::types::{DType, Dim, Type};

@@ -29,8 +29,12 @@ impl Default for Input {
 }
 
 impl OpDef for Input {
-    const SPEC: Spec =
-        Spec { arity: Arity::Fixed(&[]), accuracy: Accuracy::Exact, onnx: Onnx::Internal, commutative: false };
+    const SPEC: Spec = Spec {
+        arity: Arity::Fixed(&[]),
+        accuracy: Accuracy::Exact,
+        onnx: Onnx::Internal,
+        commutative: false,
+    };
     fn infer(&self, _: &mut InferCx<'_>) -> Result<Vec<Fact>, Diag> {
         Ok(vec![Type::new(self.dtype, self.shape.clone()).into()])
     }

@@ -21,8 +21,12 @@ crate::op_struct! {
 }
 
 impl OpDef for Iota {
-    const SPEC: Spec =
-        Spec { arity: Arity::Fixed(&[]), accuracy: Accuracy::Exact, onnx: Onnx::Internal, commutative: false };
+    const SPEC: Spec = Spec {
+        arity: Arity::Fixed(&[]),
+        accuracy: Accuracy::Exact,
+        onnx: Onnx::Internal,
+        commutative: false,
+    };
     fn infer(&self, cx: &mut InferCx<'_>) -> Result<Vec<Fact>, Diag> {
         cx.axis(self.axis, self.shape.len())?;
         let number = self.dtype.is_float() || self.dtype.is_int();

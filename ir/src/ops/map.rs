@@ -91,7 +91,9 @@ pub(crate) fn infer_number(cx: &mut InferCx<'_>) -> Result<Vec<Fact>, Diag> {
     let t = cx.ty(0)?;
     match t.dtype.is_float() || t.dtype.is_int() {
         true => Ok(vec![t.clone().into()]),
-        false => Err(cx.fail("E-IR-008", format!("not defined on {}", t.dtype)).help("insert a cast to a number")),
+        false => {
+            Err(cx.fail("E-IR-008", format!("not defined on {}", t.dtype)).help("insert a cast to a number"))
+        }
     }
 }
 
@@ -100,7 +102,9 @@ pub(crate) fn infer_float(cx: &mut InferCx<'_>) -> Result<Vec<Fact>, Diag> {
     let t = cx.ty(0)?;
     match t.dtype.is_float() {
         true => Ok(vec![t.clone().into()]),
-        false => Err(cx.fail("E-IR-008", format!("not defined on {}", t.dtype)).help("insert a cast to a float")),
+        false => {
+            Err(cx.fail("E-IR-008", format!("not defined on {}", t.dtype)).help("insert a cast to a float"))
+        }
     }
 }
 

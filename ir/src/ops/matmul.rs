@@ -6,9 +6,7 @@
 //!
 //! `%y = matmul %a, %b : f32[n, 4]`
 
-use super::{
-    Accuracy, Arity, GVal, Grad, GradCx, InferCx, LowerCx, Lowering, Onnx, OpDef, Spec, reduce,
-};
+use super::{Accuracy, Arity, GVal, Grad, GradCx, InferCx, LowerCx, Lowering, Onnx, OpDef, Spec, reduce};
 use crate::class::{Access, Class, Contract, broadcast_index};
 use crate::diag::Diag;
 use crate::types::{Dim, Fact, Type};

@@ -8,7 +8,8 @@
 //! `%y = max_pool %x {kernel = [2], strides = [2], pads = [0, 0], dilations = [1]} : f32[n, 8, 8]`
 
 use super::{
-    Accuracy, ArgMax, Arity, Eq, GVal, Grad, GradCx, InferCx, Iota, LowerCx, Lowering, Onnx, OpDef, Pad, Spec, pool,
+    Accuracy, ArgMax, Arity, Eq, GVal, Grad, GradCx, InferCx, Iota, LowerCx, Lowering, Onnx, OpDef, Pad,
+    Spec, pool,
 };
 use crate::class::Reducer;
 use crate::diag::Diag;

@@ -4,17 +4,25 @@
 pub mod attr;
 mod def;
 mod grad;
-mod reduce;
-mod view;
+mod index;
 pub(crate) mod map;
+mod parts;
+mod pool;
+mod quant;
+mod reduce;
+mod region;
+#[cfg(test)]
+mod tests;
+mod view;
+mod window;
 
 pub use attr::{Attr, AttrValue, Attrs, take_attr};
 pub use def::{
-    Accuracy, Arity, Grad, GradBuilder, GradCx, GVal, InferCx, LowerCx, Lowering, Onnx, OpDef, Spec, Template,
+    Accuracy, Arity, GVal, Grad, GradBuilder, GradCx, InferCx, LowerCx, Lowering, Onnx, OpDef, Spec, Template,
 };
 
 use crate::diag::Diag;
-use crate::types::{Fact, SymTable, Type};
+use crate::types::{Dim, Fact, Pred, SymTable, Type};
 
 macro_rules! op_table {
     ($($file:ident :: $name:ident,)*) => {
@@ -92,13 +100,85 @@ op_table! {
     weight::Weight,
     bind_dim::BindDim,
     fused::Fused,
-    // maps
+    cond::Cond,
+    repeat::Repeat,
+    // maps of one operand
+    neg::Neg,
+    abs::Abs,
+    exp::Exp,
+    log::Log,
+    sqrt::Sqrt,
+    reciprocal::Reciprocal,
+    tanh::Tanh,
+    erf::Erf,
+    sigmoid::Sigmoid,
+    relu::Relu,
+    sin::Sin,
+    cos::Cos,
+    floor::Floor,
+    ceil::Ceil,
+    round::Round,
+    sign::Sign,
+    not::Not,
+    is_nan::IsNan,
+    gelu::Gelu,
+    cast::Cast,
+    // maps of several
     add::Add,
+    sub::Sub,
+    mul::Mul,
+    div::Div,
+    rem::Rem,
+    modulo::Modulo,
+    pow::Pow,
+    min::Min,
+    max::Max,
+    eq::Eq,
+    lt::Lt,
+    le::Le,
+    and::And,
+    or::Or,
+    xor::Xor,
+    shl::Shl,
+    shr::Shr,
+    select::Select,
+    iota::Iota,
     // views
     reshape::Reshape,
     expand::Expand,
+    transpose::Transpose,
+    slice::Slice,
+    concat::Concat,
+    pad::Pad,
     // reductions
     reduce_sum::ReduceSum,
+    reduce_max::ReduceMax,
+    reduce_min::ReduceMin,
+    reduce_prod::ReduceProd,
+    arg_max::ArgMax,
+    // contractions
+    matmul::Matmul,
+    conv::Conv,
+    // windows
+    max_pool::MaxPool,
+    avg_pool::AvgPool,
+    // indexed reads and writes
+    gather::Gather,
+    gather_elements::GatherElements,
+    scatter_elements::ScatterElements,
+    update_slice::UpdateSlice,
+    // prefix ops and runtime kernels
+    cum_sum::CumSum,
+    non_zero::NonZero,
+    top_k::TopK,
+    // composites
+    reduce_mean::ReduceMean,
+    softmax::Softmax,
+    log_softmax::LogSoftmax,
+    layer_norm::LayerNorm,
+    batch_norm::BatchNorm,
+    quantize::Quantize,
+    dequantize::Dequantize,
 }
 
 impl Op {
@@ -107,12 +187,20 @@ impl Op {
         let n = cx.operands.len();
         let (ok, want) = match self.spec().arity {
             Arity::Fixed(names) => (n == names.len(), names.len().to_string()),
-            Arity::Optional(names, need) => ((need..=names.len()).contains(&n), format!("{need} to {}", names.len())),
+            Arity::Optional(names, need) => {
+                ((need..=names.len()).contains(&n), format!("{need} to {}", names.len()))
+            }
             Arity::Variadic(need) => (n >= need, format!("at least {need}")),
         };
         if !ok {
             return Err(cx.fail("E-IR-002", format!("{n} operands given, {want} wanted")));
         }
-        self.infer_unchecked(cx)
+        let results = self.infer_unchecked(cx)?;
+        let old: Vec<&Dim> = cx.operands.iter().flat_map(|f| &f.ty.shape).collect();
+        let fresh = results.iter().flat_map(|f| &f.ty.shape).filter(|d| !old.contains(d));
+        for d in fresh {
+            cx.require(Pred::Le(Dim::from(0), d.clone()), "a size must not be negative")?;
+        }
+        Ok(results)
     }
 }

@@ -38,7 +38,11 @@ impl Pool<'_> {
     /// Type rule, the element type apart.
     pub(crate) fn infer(&self, cx: &mut InferCx<'_>) -> Result<Vec<Fact>, Diag> {
         let t = cx.ty(0)?;
-        cx.check(t.rank() >= 3, &format!("{}.c1", self.name), "the operand needs rank 3 or more ([N, C, spatial..])")?;
+        cx.check(
+            t.rank() >= 3,
+            &format!("{}.c1", self.name),
+            "the operand needs rank 3 or more ([N, C, spatial..])",
+        )?;
         let geo = self.geometry();
         geo.check(cx, t.rank() - 2)?;
         let n = geo.axes();
@@ -98,7 +102,8 @@ impl Pool<'_> {
             let at = self.positions(cx, i);
             x = cx.op1(Gather { axis: 2 + 2 * i as i64 }, &[x, at]);
         }
-        let perm: Vec<usize> = [0, 1].into_iter().chain((0..n).map(|i| 2 + 2 * i)).chain((0..n).map(|i| 3 + 2 * i)).collect();
+        let perm: Vec<usize> =
+            [0, 1].into_iter().chain((0..n).map(|i| 2 + 2 * i)).chain((0..n).map(|i| 3 + 2 * i)).collect();
         let x = cx.transpose(x, &perm);
         let mut shape = cx.b.ty(x).shape[..2 + n].to_vec();
         shape.push(Dim::from(self.kernel.iter().product::<i64>()));

@@ -28,10 +28,17 @@ pub(crate) fn shape(shape: &[Dim], axes: &[usize], keepdims: bool) -> Vec<Dim> {
 }
 
 /// Type rule of a reduction with result type `out`.
-pub(crate) fn infer(cx: &mut InferCx<'_>, list: &[i64], keepdims: bool, out: DType) -> Result<Vec<Fact>, Diag> {
+pub(crate) fn infer(
+    cx: &mut InferCx<'_>,
+    list: &[i64],
+    keepdims: bool,
+    out: DType,
+) -> Result<Vec<Fact>, Diag> {
     let t = cx.ty(0)?;
     let Some(ax) = axes(list, t.rank()) else {
-        return Err(cx.fail("E-IR-004", format!("axes {list:?} must be distinct and in range for rank {}", t.rank())));
+        return Err(
+            cx.fail("E-IR-004", format!("axes {list:?} must be distinct and in range for rank {}", t.rank()))
+        );
     };
     Ok(vec![Type::new(out, shape(&t.shape, &ax, keepdims)).into()])
 }
@@ -60,7 +67,12 @@ pub(crate) fn lower(
 }
 
 /// Class of a reduction with a reducer of its own.
-pub(crate) fn with_reducer(cx: &LowerCx<'_>, list: &[i64], keepdims: bool, reducer: Reducer) -> Result<Lowering, Diag> {
+pub(crate) fn with_reducer(
+    cx: &LowerCx<'_>,
+    list: &[i64],
+    keepdims: bool,
+    reducer: Reducer,
+) -> Result<Lowering, Diag> {
     let rank = cx.ins[0].rank();
     let axes = axes(list, rank).unwrap_or_default();
     let lanes = lanes(&axes, rank);

@@ -5,7 +5,8 @@
 //! `%y = reduce_prod %x {axes = [1]} : f32[n]`
 
 use super::{
-    Accuracy, Arity, Div, Eq, GVal, Grad, GradCx, InferCx, LowerCx, Lowering, Onnx, OpDef, ReduceSum, Select, Spec, reduce,
+    Accuracy, Arity, Div, Eq, GVal, Grad, GradCx, InferCx, LowerCx, Lowering, Onnx, OpDef, ReduceSum, Select,
+    Spec, reduce,
 };
 use crate::diag::Diag;
 use crate::scalar::{Bin, Scalar};

@@ -37,7 +37,11 @@ impl OpDef for Slice {
         let text = format!("starts, sizes and steps need {} entries each, found {lens:?}", t.rank());
         cx.check(lens == (t.rank(), t.rank(), t.rank()), "slice.c1", text)?;
         let fine = self.steps.iter().all(|s| *s != 0 && (-LIMIT..=LIMIT).contains(s));
-        cx.check(fine, "slice.c2", format!("steps must be from -2^31 to 2^31 and not 0, found {:?}", self.steps))?;
+        cx.check(
+            fine,
+            "slice.c2",
+            format!("steps must be from -2^31 to 2^31 and not 0, found {:?}", self.steps),
+        )?;
         let why = "the elements taken must be inside the operand [slice.c3]";
         for (i, d) in t.shape.iter().enumerate() {
             let (start, one, zero) = (self.starts[i].clone(), Dim::from(1), Dim::from(0));

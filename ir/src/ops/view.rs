@@ -7,7 +7,10 @@ use crate::types::{Dim, Type};
 /// A view of one whole-output piece.
 pub(crate) fn whole(out: &Type, operand: usize, index: Vec<Dim>) -> Lowering {
     let lo = vec![Dim::from(0); out.rank()];
-    Lowering::Class(Class::View(View { pieces: vec![Piece { lo, hi: out.shape.clone(), operand, index }], fill: None }))
+    Lowering::Class(Class::View(View {
+        pieces: vec![Piece { lo, hi: out.shape.clone(), operand, index }],
+        fill: None,
+    }))
 }
 
 /// The labels of `rank` axes.
@@ -74,7 +77,10 @@ mod tests {
     fn groups_keep_symbolic_axes_whole() {
         let (n, s) = (Dim::sym("n"), Dim::sym("s"));
         let c = |v: i64| Dim::from(v);
-        assert_eq!(show(&[n.clone(), s.clone(), c(8)], &[n.clone() * s.clone(), c(8)]), ["floordiv(#0, s)", "-s*floordiv(#0, s) + #0", "#1"]);
+        assert_eq!(
+            show(&[n.clone(), s.clone(), c(8)], &[n.clone() * s.clone(), c(8)]),
+            ["floordiv(#0, s)", "-s*floordiv(#0, s) + #0", "#1"]
+        );
         assert_eq!(show(&[n.clone() * s.clone(), c(8)], &[n.clone(), s.clone(), c(8)]), ["#0*s + #1", "#2"]);
         assert_eq!(show(&[n.clone(), c(4)], &[n.clone(), c(1), c(2), c(2)]), ["#0", "2*#2 + #3"]);
         assert_eq!(show(&[c(2), c(3)], &[c(3), c(2)]).len(), 2);

@@ -21,8 +21,12 @@ crate::op_struct! {
 }
 
 impl OpDef for Weight {
-    const SPEC: Spec =
-        Spec { arity: Arity::Fixed(&[]), accuracy: Accuracy::Exact, onnx: Onnx::Internal, commutative: false };
+    const SPEC: Spec = Spec {
+        arity: Arity::Fixed(&[]),
+        accuracy: Accuracy::Exact,
+        onnx: Onnx::Internal,
+        commutative: false,
+    };
     fn infer(&self, cx: &mut InferCx<'_>) -> Result<Vec<Fact>, Diag> {
         let fixed = self.shape.iter().all(|d| d.as_const().is_some_and(|c| c >= 0));
         cx.check(fixed, "weight.c1", "dims of a weight are numbers")?;

@@ -36,13 +36,25 @@ impl Geometry<'_> {
         let text = format!(
             "kernel, strides and dilations need one entry a spatial axis and pads two, so {axes}, {axes}, {axes}, {}; \
              found {}, {}, {}, {}",
-            2 * axes, lens.0, lens.1, lens.2, lens.3
+            2 * axes,
+            lens.0,
+            lens.1,
+            lens.2,
+            lens.3
         );
         cx.check(lens == (axes, axes, axes, 2 * axes), &format!("{}.c2", self.name), text)?;
         let id = format!("{}.c3", self.name);
         let sized = |v: &[i64], lo: i64| v.iter().all(|x| (lo..=LIMIT).contains(x));
-        cx.check(sized(self.strides, 1), &id, format!("strides must be 1 or more, found {:?}", self.strides))?;
-        cx.check(sized(self.dilations, 1), &id, format!("dilations must be 1 or more, found {:?}", self.dilations))?;
+        cx.check(
+            sized(self.strides, 1),
+            &id,
+            format!("strides must be 1 or more, found {:?}", self.strides),
+        )?;
+        cx.check(
+            sized(self.dilations, 1),
+            &id,
+            format!("dilations must be 1 or more, found {:?}", self.dilations),
+        )?;
         cx.check(sized(self.pads, 0), &id, format!("pads must be 0 or more, found {:?}", self.pads))?;
         let kernel = self.kernel.iter().all(|k| k.as_const().is_none_or(|k| (1..=LIMIT).contains(&k)));
         cx.check(kernel, &id, "every kernel extent must be 1 or more")
@@ -78,7 +90,8 @@ impl Geometry<'_> {
 
     /// Index read on axis `i` by element `within` of window `at`.
     pub(crate) fn read(&self, i: usize, at: &Dim, within: &Dim) -> Dim {
-        at.clone() * Dim::from(self.strides[i]) + within.clone() * Dim::from(self.dilations[i]) - Dim::from(self.pad(i).0)
+        at.clone() * Dim::from(self.strides[i]) + within.clone() * Dim::from(self.dilations[i])
+            - Dim::from(self.pad(i).0)
     }
 
     /// Condition for index `index` on axis `i` of extent `d` to be inside.

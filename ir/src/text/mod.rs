@@ -39,6 +39,8 @@ mod region;
 pub use cursor::Cursor;
 pub use lexer::Token;
 pub use near::near;
+pub(crate) use parser::{Parsed, module as parse_stored};
+pub(crate) use printer::value_names;
 pub use printer::{print_graph, print_module};
 
 use crate::diag::Diag;
@@ -55,7 +57,7 @@ pub(crate) const HASHED_AT_ONCE: usize = 64 << 20;
 
 /// A module from its text; `weights` gives the data of weights that the text holds only by hash. Every error found.
 pub fn parse_module(text: &str, weights: &dyn Fn(&str) -> Option<Tensor>) -> Result<Module, Vec<Diag>> {
-    parser::module(text, weights).map(|p| p.module)
+    parse_stored(text, &|name, _| weights(name)).map(|p| p.module)
 }
 
 /// The only graph of a text that has no variants, states or weights. Every error found.
@@ -87,3 +89,6 @@ fn whole<'t, T>(text: &'t str, f: impl FnOnce(&mut Cursor<'t>) -> Result<T, Diag
     c.end()?;
     Ok(v)
 }
+
+#[cfg(test)]
+mod tests;

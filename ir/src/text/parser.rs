@@ -10,7 +10,7 @@ use crate::graph::{Graph, Guard};
 use crate::module::{Entry, Module, State, Variant};
 use crate::ops::Input;
 use crate::tensor::Tensor;
-use crate::types::{Atom, Pred, SymInfo, SymTable, Type};
+use crate::types::{Atom, DType, Pred, SymInfo, SymTable, Type};
 use indexmap::IndexMap;
 
 /// A module, and the hashes that its text gives for weights kept elsewhere.
@@ -24,7 +24,10 @@ const ERRORS: usize = 40;
 
 const ITEMS: [&str; 3] = ["weight", "state", "graph"];
 
-pub(crate) fn module(text: &str, weights: &dyn Fn(&str) -> Option<Tensor>) -> Result<Parsed, Vec<Diag>> {
+/// Gives a weight by name; the element type is the one the text says, for stores that cannot tell.
+type Lookup<'a> = &'a dyn Fn(&str, DType) -> Option<Tensor>;
+
+pub(crate) fn module(text: &str, weights: Lookup<'_>) -> Result<Parsed, Vec<Diag>> {
     let mut c = Cursor::new(text);
     let mut p = Parsed { module: Module::default(), hashes: IndexMap::new() };
     while c.peek() != Token::End && !c.has_errors(ERRORS) {
@@ -44,7 +47,7 @@ pub(crate) fn module(text: &str, weights: &dyn Fn(&str) -> Option<Tensor>) -> Re
     if errors.is_empty() { Ok(p) } else { Err(errors) }
 }
 
-fn weight(c: &mut Cursor<'_>, p: &mut Parsed, lookup: &dyn Fn(&str) -> Option<Tensor>) -> Result<(), Fail> {
+fn weight(c: &mut Cursor<'_>, p: &mut Parsed, lookup: Lookup<'_>) -> Result<(), Fail> {
     c.expect_word("weight")?;
     let start = c.span();
     let name = c.string("the weight's name in quotes")?;
@@ -76,9 +79,9 @@ fn weight(c: &mut Cursor<'_>, p: &mut Parsed, lookup: &dyn Fn(&str) -> Option<Te
     Ok(())
 }
 
-fn stored(name: &str, ty: &Type, hash: &str, lookup: &dyn Fn(&str) -> Option<Tensor>) -> Result<Tensor, Diag> {
+fn stored(name: &str, ty: &Type, hash: &str, lookup: Lookup<'_>) -> Result<Tensor, Diag> {
     let fail = |m: String| Diag::error("E-TXT-011", m);
-    let t = lookup(name).ok_or_else(|| {
+    let t = lookup(name, ty.dtype).ok_or_else(|| {
         fail(format!("the data of weight {name:?} is not at hand"))
             .help("keep the side file (.safetensors) beside the text, under the same name")
     })?;
@@ -125,13 +128,12 @@ fn header<'t>(c: &mut Cursor<'t>) -> Result<Header<'t>, Diag> {
     c.expect_token(Token::Arrow)?;
     let mut n = 0;
     let mut output = |c: &mut Cursor<'t>| {
-        let at = c.span();
         let ty = c.ty()?;
         let named = matches!(c.peek(), Token::Str(_));
         let name = if named { c.string("a name")? } else { format!("y{n}") };
         let state = if c.eat_word("state") { Some(c.string("the state's name in quotes")?) } else { None };
         n += 1;
-        Ok((name, ty, state, at))
+        Ok((name, ty, state))
     };
     let list = if c.eat('(') { c.list(')', output)? } else { vec![output(c)?] };
     Ok(Header { name, inputs, outputs: Outputs(list) })
@@ -268,6 +270,6 @@ fn body<'t>(c: &mut Cursor<'t>, h: &Header<'t>, mut symbols: SymTable, guards: V
         let v = g.input_op(input.clone(), Loc::at(*span));
         scope.define(c, value, Some(v), *span);
     }
-    Body { c, g: &mut g, scope, limit: ERRORS }.read(Some(&h.outputs))?;
+    Body { c, g: &mut g, scope, limit: ERRORS, variant: inner }.read(Some(&h.outputs))?;
     Ok(g)
 }

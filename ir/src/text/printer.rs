@@ -204,7 +204,13 @@ fn variant(out: &mut String, v: &Variant, symbols: &SymTable, labels: &[String])
 }
 
 /// Statements and `return` of a graph whose inputs are called `labels`. Numbers go on from `next`, past those taken.
-fn statements(out: &mut String, g: &Graph, indent: &str, next: &mut usize, labels: &[String]) {
+fn statements(
+    out: &mut String,
+    g: &Graph,
+    indent: &str,
+    next: &mut usize,
+    labels: &[String],
+) -> BTreeMap<Value, String> {
     let mut names: BTreeMap<Value, String> = BTreeMap::new();
     for (label, &id) in labels.iter().zip(g.inputs()) {
         names.insert(Value { node: id, result: 0 }, label.clone());
@@ -220,6 +226,12 @@ fn statements(out: &mut String, g: &Graph, indent: &str, next: &mut usize, label
     }
     let list: Vec<String> = g.outputs().iter().map(|o| reference(&names, o.value)).collect();
     let _ = writeln!(out, "{indent}return{}{}", if list.is_empty() { "" } else { " " }, list.join(", "));
+    names
+}
+
+/// What each value of an entry's graph is called in its text.
+pub(crate) fn value_names(g: &Graph) -> BTreeMap<Value, String> {
+    statements(&mut String::new(), g, "", &mut 0, &labels(g))
 }
 
 fn reference(names: &BTreeMap<Value, String>, v: Value) -> String {

@@ -25,8 +25,8 @@ impl From<Diag> for Fail {
     }
 }
 
-/// Names, types, states and places of an entry's results.
-pub(super) struct Outputs(pub Vec<(String, Type, Option<String>, Span)>);
+/// Names, types and states of an entry's results.
+pub(super) struct Outputs(pub Vec<(String, Type, Option<String>)>);
 
 /// Values by name; None for results of a faulty statement.
 #[derive(Default)]
@@ -122,6 +122,7 @@ pub(super) struct Body<'c, 't> {
     pub g: &'c mut Graph,
     pub scope: Scope<'t>,
     pub limit: usize,
+    pub variant: bool,
 }
 
 impl<'t> Body<'_, 't> {
@@ -174,12 +175,14 @@ impl<'t> Body<'_, 't> {
         }
         for (i, (name, at)) in given.into_iter().enumerate() {
             let v = self.scope.get(name, at)?;
-            let Some((out, ty, state, _)) = outputs.and_then(|o| o.0.get(i)) else {
+            let Some((out, ty, state)) = outputs.and_then(|o| o.0.get(i)) else {
                 self.g.output(&format!("y{i}"), v);
                 continue;
             };
             let have = self.g.ty(v).cloned();
-            if have.as_ref() != Some(ty) {
+            // a variant may know its sizes in another form than the general case
+            let same = |t: &Type| t == ty || (self.variant && t.dtype == ty.dtype && t.rank() == ty.rank());
+            if !have.as_ref().is_some_and(same) {
                 let have = have.map_or("nothing".to_string(), |t| t.to_string());
                 let m = format!("`%{name}` is {have}, the signature says {ty}");
                 return Err(Diag::error("E-TXT-007", m).at(&Loc::at(at)).into());
@@ -417,7 +420,7 @@ impl<'t> Body<'_, 't> {
                 let gd = super::parser::guard_line(c, &symbols)?;
                 inner.guard(gd);
             }
-            match (Body { c, g: &mut inner, scope, limit }).read(None) {
+            match (Body { c, g: &mut inner, scope, limit, variant: false }).read(None) {
                 Ok(()) => Ok(()),
                 Err(Fail::New(d)) => Err(*d),
                 Err(Fail::Reported) => {

@@ -3,8 +3,10 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use tgc_runtime::format::*;
-use tgc_runtime::{Loader, Model, host_features};
+use tgc_runtime::{
+    ArgDecl, DType, Entry, Guard, Image, KernelDecl, Loader, Manifest, Model, Port, Program, Role, Step,
+    Symbol, Variant, host_features,
+};
 
 use crate::args::Info;
 use crate::fault::{Result, of_runtime};
@@ -157,10 +159,10 @@ fn json(model: &Model, checked: bool) -> Json {
             ("runs_here", Json::Flag(fits == Some(i))),
         ])
     });
-    let tensor = |name: &str, dtype: tgc_runtime::DType, dims: &[u64]| {
+    let tensor = |name: &str, dtype: DType, dims: &[u64]| {
         Json::Map(vec![
             ("name", Json::text(name)),
-            ("dtype", Json::text(dtype.name())),
+            ("dtype", Json::text(dtype.to_string())),
             ("dims", Json::list(dims.iter().copied(), Json::number)),
         ])
     };
@@ -183,7 +185,7 @@ fn kernel_json(k: &KernelDecl) -> Json {
     let arg = |a: &ArgDecl| {
         Json::Map(vec![
             ("name", Json::text(&a.name)),
-            ("dtype", Json::text(a.dtype.name())),
+            ("dtype", Json::text(a.dtype.to_string())),
             ("role", Json::text(role(a.role))),
         ])
     };
@@ -201,7 +203,7 @@ fn entry_json(m: &Manifest, e: &Entry) -> Json {
     let port = |p: &Port| {
         Json::Map(vec![
             ("name", Json::text(&p.name)),
-            ("dtype", Json::text(p.dtype.name())),
+            ("dtype", Json::text(p.dtype.to_string())),
             ("dims", Json::list(dims(p, &names), Json::text)),
             ("default", p.default.map_or(Json::Null, |w| Json::text(&m.weights[w as usize].name))),
         ])

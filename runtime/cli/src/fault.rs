@@ -6,7 +6,7 @@ use std::path::Path;
 /// One diagnostic.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Fault {
-    code: &'static str,
+    code: String,
     message: String,
     help: String,
 }
@@ -25,7 +25,7 @@ pub(crate) const UNWRITABLE: &str = "E-RUN-104";
 pub(crate) const NAMES: &str = "E-RUN-105";
 
 pub(crate) fn fault(code: &'static str, message: impl Into<String>, help: impl Into<String>) -> Vec<Fault> {
-    vec![Fault { code, message: message.into(), help: help.into() }]
+    vec![Fault { code: code.to_string(), message: message.into(), help: help.into() }]
 }
 
 /// A fault of a file, its name put first.
@@ -41,7 +41,7 @@ pub(crate) fn of_file(
 /// What the runtime found, in the same form.
 pub(crate) fn of_runtime(error: tgc_runtime::Error) -> Vec<Fault> {
     let each = error.faults.into_iter();
-    each.map(|f| Fault { code: f.code.as_str(), message: f.message, help: f.help }).collect()
+    each.map(|f| Fault { code: f.code.to_string(), message: f.message, help: f.help }).collect()
 }
 
 impl fmt::Display for Fault {

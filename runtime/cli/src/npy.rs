@@ -221,7 +221,8 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         for shape in [&[][..], &[0], &[5], &[2, 3], &[2, 0, 3]] {
-            for dtype in DType::ALL.into_iter().filter(|d| *d != DType::BF16) {
+            let names = "f32 f64 f16 i8 i16 i32 i64 u8 u16 u32 u64 bool";
+            for dtype in names.split(' ').map(|n| n.parse::<DType>().unwrap()) {
                 let mut t = Tensor::zeros(dtype, shape).unwrap();
                 t.bytes_mut().iter_mut().enumerate().for_each(|(i, b)| *b = (i % 2) as u8);
                 let mut bytes = Vec::new();

@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use half::bf16;
-use tgc_runtime::format::Entry;
-use tgc_runtime::{DType, Model, Session, SessionOptions, Tensor};
+use tgc_runtime::{DType, Entry, Model, Session, SessionOptions, Tensor};
 
 use crate::args::{Output, Run};
 use crate::fault::{Result, of_runtime};

@@ -1,7 +1,6 @@
 //! What binding says about wrong inputs.
 
-use tgc_runtime::format::*;
-use tgc_runtime::{Code, DType, Error, Expr, Pred, Session, SessionOptions, Tensor};
+use tgc_runtime::*;
 
 use crate::machine::*;
 

@@ -1,7 +1,6 @@
 //! Damaged artifacts: whatever is cut or changed gives an error, never a panic, a hang or a wild allocation.
 
-use tgc_runtime::format::*;
-use tgc_runtime::{Code, DType, Loader, Session, SessionOptions};
+use tgc_runtime::*;
 
 use crate::machine::*;
 

@@ -3,10 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use tgc_runtime::format::*;
-use tgc_runtime::{
-    Code, DType, Expr, Loader, Model, Session, SessionOptions, host_features, write, write_file,
-};
+use tgc_runtime::*;
 
 use crate::machine::*;
 

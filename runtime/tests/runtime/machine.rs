@@ -3,8 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use tgc_runtime::format::*;
-use tgc_runtime::{DType, Error, Expr, Loader, Model, Tensor, write};
+use tgc_runtime::*;
 
 /// The numbers of the kernels.
 pub const ADD1: u32 = 0;
@@ -124,7 +123,7 @@ pub fn simple() -> Manifest {
         buffer("t", BufferKind::Temp, bytes.clone(), 0, 1),
         buffer("y", BufferKind::Output(0), bytes, 1, 1),
     ];
-    let steps = vec![launch(ADD1, &[0, 1], std::slice::from_ref(&n)), launch(DOUBLE, &[1, 2], &[n.clone()])];
+    let steps = vec![launch(ADD1, &[0, 1], std::slice::from_ref(&n)), launch(DOUBLE, &[1, 2], &[n])];
     manifest(Entry {
         name: "forward".into(),
         symbols: vec![symbol("batch", 0, 64)],

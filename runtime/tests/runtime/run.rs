@@ -1,7 +1,6 @@
 //! Running one-segment programs: results, threads, sites, states, defaults, aliases, memory.
 
-use tgc_runtime::format::*;
-use tgc_runtime::{Code, Expr, Session, SessionOptions};
+use tgc_runtime::*;
 
 use crate::machine::*;
 
@@ -202,4 +201,26 @@ fn copies_may_not_exceed_their_buffers() {
     let e = s.bind(&[("x", &[2, 2])]).unwrap_err();
     assert_eq!(e.faults[0].code, Code::Damaged);
     assert!(s.bind(&[("x", &[3, 2])]).is_ok());
+}
+
+#[test]
+fn models_are_shared_and_sessions_move_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    fn moves<T: Send>() {}
+    shared::<Model>();
+    shared::<Pool>();
+    moves::<Session>();
+    let model = load(&build(&simple())).unwrap();
+    std::thread::scope(|s| {
+        for n in 1..5i64 {
+            let model = &model;
+            s.spawn(move || {
+                let mut session = Session::new(model, "forward", &SessionOptions::default()).unwrap();
+                for i in 0..200 {
+                    let out = session.run_owned(&[("x", &tensor(&[1, 2], &[n, i]))]).unwrap();
+                    assert_eq!(values(&out[0].1), [2 * (n + 1), 2 * (i + 1)]);
+                }
+            });
+        }
+    });
 }

@@ -1,7 +1,6 @@
 //! Sizes that come from data, variants and guards.
 
-use tgc_runtime::format::*;
-use tgc_runtime::{Code, Expr, Pred, Session, SessionOptions};
+use tgc_runtime::*;
 
 use crate::machine::*;
 

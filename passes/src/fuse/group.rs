@@ -1,0 +1,210 @@
+//! Grows groups in topological order: a node joins the group of something it reads, and may join two groups to one.
+//!
+//! What goes together: (1) maps and views with what they read; (2) reductions and windows with what comes before and
+//! after, softmax and layer norm whole; (3) after a contraction the maps that read its result at identity, nothing
+//! before it but views, which become index maps; (4) at most one contraction; after a gather the maps that read it.
+//! A member's value that is read outside becomes another output if it spans the grid; else the group is not joined.
+//! Nothing is joined that would compute a value more than once, or cut a contraction or reduction into fewer tiles.
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use super::plan::Plan;
+use super::region::Cut;
+use std::collections::{BTreeMap, BTreeSet};
+use tgc_ir::class::Class;
+use tgc_ir::diag::Diag;
+use tgc_ir::graph::{Graph, NodeId, Value};
+use tgc_ir::tiling::{Tiling, tiling};
+
+/// Most nodes of a region.
+const MAX_NODES: usize = 64;
+
+/// A structure node, or a group of nodes that compute.
+struct Unit {
+    members: BTreeSet<NodeId>,
+    /// Units it reads.
+    reads: BTreeSet<usize>,
+    /// Position of its last member.
+    last: usize,
+}
+
+pub(crate) struct Groups<'a> {
+    g: &'a Graph,
+    plan: &'a Plan,
+    units: BTreeMap<usize, Unit>,
+    of: BTreeMap<NodeId, usize>,
+}
+
+impl Groups<'_> {
+    /// The groups of a graph, in order of their first members.
+    pub(crate) fn grow(g: &Graph, plan: &Plan) -> Result<Vec<BTreeSet<NodeId>>, Diag> {
+        let mut groups = Groups { g, plan, units: BTreeMap::new(), of: BTreeMap::new() };
+        for (at, &id) in plan.order.iter().enumerate() {
+            if !plan.inline(id) {
+                groups.place(id, at)?;
+            }
+        }
+        let computing = |u: &Unit| u.members.iter().any(|m| plan.computes(*m));
+        Ok(groups.units.into_values().filter(computing).map(|u| u.members).collect())
+    }
+
+    fn place(&mut self, id: NodeId, at: usize) -> Result<(), Diag> {
+        let mut reads = BTreeSet::new();
+        for v in self.g.operands(id) {
+            self.stored(v, &mut reads);
+        }
+        let reads: BTreeSet<usize> = reads.iter().filter_map(|n| self.of.get(n)).copied().collect();
+        let candidates = self.candidates(id, &reads);
+        self.units.insert(at, Unit { members: BTreeSet::from([id]), reads, last: at });
+        self.of.insert(id, at);
+        let mut mine = at;
+        for other in candidates {
+            if self.may_join(mine, other)? {
+                mine = self.join(mine, other);
+            }
+        }
+        Ok(())
+    }
+
+    /// Nodes whose stored results are read to compute `v` in place.
+    fn stored(&self, v: Value, out: &mut BTreeSet<NodeId>) {
+        if self.plan.inline(v.node) {
+            self.g.operands(v.node).into_iter().for_each(|v| self.stored(v, out));
+        } else {
+            out.insert(v.node);
+        }
+    }
+
+    /// Groups a node could join, the one with a contraction first, then the latest.
+    fn candidates(&self, id: NodeId, reads: &BTreeSet<usize>) -> Vec<usize> {
+        let Some(info) = self.plan.info(id) else { return Vec::new() };
+        let joins = match &info.class {
+            Some(Class::Map(_) | Class::View(_) | Class::Reduce(_) | Class::Window(_)) => true,
+            Some(Class::Contract(_) | Class::Index(_) | Class::Cumulate(_) | Class::Opaque(_)) | None => false,
+        };
+        if !joins {
+            return Vec::new();
+        }
+        let fits = |u: &&usize| {
+            let Some(unit) = self.units.get(u) else { return false };
+            let near = |m: &NodeId| {
+                let Some(i) = self.plan.info(*m) else { return false };
+                i.class.as_ref().is_some_and(is_open) && i.segment == info.segment
+            };
+            let sized = |m: &NodeId| self.plan.info(*m).is_some_and(|i| !i.domains.is_disjoint(&info.domains));
+            unit.members.iter().all(near) && unit.members.iter().any(sized)
+        };
+        let mut list: Vec<usize> = reads.iter().filter(fits).copied().collect();
+        let key = |u: &usize| (self.contractions(*u) > 0, self.units.get(u).map_or(0, |u| u.last));
+        list.sort_by_key(|u| std::cmp::Reverse(key(u)));
+        list
+    }
+
+    fn contractions(&self, unit: usize) -> usize {
+        let contract = |m: &&NodeId| matches!(self.plan.class(**m), Some(Class::Contract(_)));
+        self.units.get(&unit).map_or(0, |u| u.members.iter().filter(contract).count())
+    }
+
+    fn may_join(&self, a: usize, b: usize) -> Result<bool, Diag> {
+        if a == b || self.contractions(a) + self.contractions(b) > 1 || self.makes_cycle(a, b) {
+            return Ok(false);
+        }
+        let (Some(a), Some(b)) = (self.units.get(&a), self.units.get(&b)) else { return Ok(false) };
+        let members: BTreeSet<NodeId> = a.members.union(&b.members).copied().collect();
+        if members.len() > MAX_NODES {
+            return Ok(false);
+        }
+        match Cut::new(self.g, &members, self.plan)? {
+            Some(cut) => accepts(&cut, self.plan),
+            None => Ok(false),
+        }
+    }
+
+    /// A unit outside both depends on one of them and is read by the other.
+    fn makes_cycle(&self, a: usize, b: usize) -> bool {
+        let first = [a, b].iter().filter_map(|u| self.first(*u)).min().unwrap_or(0);
+        let mut seen: BTreeSet<usize> = BTreeSet::from([a, b]);
+        let read = |u: usize| self.units.get(&u).into_iter().flat_map(|u| &u.reads).copied();
+        let mut todo: Vec<usize> = read(a).chain(read(b)).filter(|u| *u != a && *u != b).collect();
+        while let Some(u) = todo.pop() {
+            // What ends before the group begins cannot depend on it.
+            if !seen.insert(u) || self.units.get(&u).is_none_or(|u| u.last < first) {
+                continue;
+            }
+            if read(u).any(|r| r == a || r == b) {
+                return true;
+            }
+            todo.extend(read(u));
+        }
+        false
+    }
+
+    /// Units are numbered by the position of their first member.
+    fn first(&self, unit: usize) -> Option<usize> {
+        self.units.get(&unit).map(|_| unit)
+    }
+
+    fn join(&mut self, a: usize, b: usize) -> usize {
+        let (keep, gone) = (a.min(b), a.max(b));
+        let Some(other) = self.units.remove(&gone) else { return keep };
+        for m in &other.members {
+            self.of.insert(*m, keep);
+        }
+        if let Some(unit) = self.units.get_mut(&keep) {
+            unit.members.extend(other.members);
+            unit.reads.extend(other.reads);
+            unit.last = unit.last.max(other.last);
+        }
+        for u in self.units.values_mut() {
+            if u.reads.remove(&gone) {
+                u.reads.insert(keep);
+            }
+        }
+        if let Some(unit) = self.units.get_mut(&keep) {
+            unit.reads.remove(&keep);
+        }
+        keep
+    }
+}
+
+/// Kernels of this class take others in.
+fn is_open(class: &Class) -> bool {
+    match class {
+        Class::Map(_) | Class::View(_) | Class::Reduce(_) | Class::Contract(_) | Class::Window(_) => true,
+        Class::Index(ix) => ix.scatter.is_none(),
+        Class::Cumulate(_) | Class::Opaque(_) => false,
+    }
+}
+
+/// The region is one kernel, and a good one.
+pub(crate) fn accepts(cut: &Cut, plan: &Plan) -> Result<bool, Diag> {
+    if cut.computed > MAX_NODES {
+        return Ok(false);
+    }
+    let Some(t) = tiling(&cut.region)? else { return Ok(false) };
+    Ok(cut.members.iter().all(|(id, place)| member_fits(cut, plan, &t, *id, *place)))
+}
+
+fn member_fits(cut: &Cut, plan: &Plan, t: &Tiling, id: NodeId, place: NodeId) -> bool {
+    let v = Value { node: place, result: 0 };
+    let (Some(class), Some(axes), Some(ty)) = (plan.class(id), t.axes.get(&v), cut.region.ty(v)) else { return false };
+    let spans_grid = axes.iter().flatten().collect::<BTreeSet<_>>().len() == t.grid.len();
+    let all_grid = || axes.iter().zip(&ty.shape).all(|(a, d)| a.is_some() || d.is(1));
+    match class {
+        Class::Map(_) | Class::View(_) => spans_grid,
+        Class::Reduce(_) | Class::Window(_) => all_grid(),
+        Class::Contract(_) => all_grid() && cut.region.operands(place).iter().all(|v| is_view_of_input(cut, *v)),
+        Class::Index(_) => spans_grid && cut.region.operands(place).iter().all(|v| is_leaf(cut, *v)),
+        Class::Cumulate(_) | Class::Opaque(_) => cut.computed == 1,
+    }
+}
+
+/// An input or a constant of the region.
+fn is_leaf(cut: &Cut, v: Value) -> bool {
+    cut.region.operands(v.node).is_empty()
+}
+
+/// An input or a constant, or views of one.
+fn is_view_of_input(cut: &Cut, v: Value) -> bool {
+    let is_member = cut.members.values().any(|m| *m == v.node);
+    !is_member && cut.region.operands(v.node).iter().all(|v| is_view_of_input(cut, *v))
+}

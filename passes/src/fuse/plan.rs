@@ -1,0 +1,266 @@
+//! What fusion knows of each node before it groups: its class, the sizes it works over, its segment, and whether it is
+//! computed in place by whatever reads it instead of being stored.
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use tgc_ir::class::{Class, Map, View};
+use tgc_ir::diag::Diag;
+use tgc_ir::graph::{Graph, NodeId, Value};
+use tgc_ir::ops::{Attr, Lowering, Op};
+use tgc_ir::scalar::{Bin, ENode, Un};
+use tgc_ir::types::{Atom, Dim, Type};
+
+/// Scalar nodes (arguments and constants not counted) of an expression that is cheap enough to compute again.
+const CHEAP: usize = 4;
+/// Elements of a constant that is copied into kernels.
+const SMALL: usize = 16;
+
+pub(crate) struct Info {
+    /// None for structure.
+    pub(crate) class: Option<Class>,
+    /// Element counts the node loops over: of its result, and of a reduction's operand.
+    pub(crate) domains: BTreeSet<Dim>,
+    /// Segment of the program: how many symbol binders come before it.
+    pub(crate) segment: usize,
+    /// Computed wherever it is read.
+    pub(crate) inline: bool,
+}
+
+pub(crate) struct Plan {
+    infos: BTreeMap<NodeId, Info>,
+    pub(crate) order: Vec<NodeId>,
+}
+
+impl Plan {
+    /// The plan of a graph of core ops.
+    pub(crate) fn new(g: &Graph) -> Result<Plan, Diag> {
+        let mut plan = Plan::without_inlining(g)?;
+        plan.choose_inline(g);
+        Ok(plan)
+    }
+
+    /// The plan in which every node is stored.
+    pub(crate) fn without_inlining(g: &Graph) -> Result<Plan, Diag> {
+        let order = g.topo();
+        let mut infos = BTreeMap::new();
+        let segments = segments(g, &order);
+        for &id in &order {
+            let Some(node) = g.node(id) else { continue };
+            let ins: Vec<Type> = g.operands(id).iter().filter_map(|v| g.ty(*v).cloned()).collect();
+            let outs: Vec<Type> = node.results.iter().map(|f| f.ty.clone()).collect();
+            let class = match node.op.lower(&ins, &outs, &g.symbols).map_err(|d| d.at(&node.loc))? {
+                Lowering::Class(_) if matches!(node.op, Op::ConstDims(_)) => None,
+                Lowering::Class(c) => Some(c),
+                Lowering::Structure => None,
+                Lowering::Decompose(_) | Lowering::Template(..) => {
+                    let message = format!("composite op `{}` cannot be fused", node.op.name());
+                    return Err(Diag::error("E-PASS-005", message).at(&node.loc).help("run pass `decompose` first"));
+                }
+            };
+            let mut domains: BTreeSet<Dim> = outs.first().map(Type::numel).into_iter().collect();
+            if matches!(class, Some(Class::Reduce(_) | Class::Window(_))) {
+                domains.extend(ins.first().map(Type::numel));
+            }
+            let segment = segments.get(&id).copied().unwrap_or(0);
+            infos.insert(id, Info { class, domains, segment, inline: false });
+        }
+        Ok(Plan { infos, order })
+    }
+
+    pub(crate) fn info(&self, id: NodeId) -> Option<&Info> {
+        self.infos.get(&id)
+    }
+
+    pub(crate) fn class(&self, id: NodeId) -> Option<&Class> {
+        self.info(id).and_then(|i| i.class.as_ref())
+    }
+
+    /// True for a node that becomes (part of) a kernel.
+    pub(crate) fn computes(&self, id: NodeId) -> bool {
+        self.class(id).is_some()
+    }
+
+    pub(crate) fn inline(&self, id: NodeId) -> bool {
+        self.info(id).is_some_and(|i| i.inline)
+    }
+
+    /// A constant that kernels hold a copy of: one element, a splat, or few; or dims.
+    pub(crate) fn is_free(&self, g: &Graph, id: NodeId) -> bool {
+        let Some(op) = g.op_of(id) else { return false };
+        if let Op::Constant(c) = op {
+            return c.shape.is_some() || c.value.numel() <= SMALL;
+        }
+        matches!(op, Op::ConstDims(_))
+    }
+
+    /// Name of the rule that makes a group, by its heaviest member.
+    pub(crate) fn rule(&self, members: &BTreeSet<NodeId>) -> &'static str {
+        let any = |f: fn(&Class) -> bool| members.iter().filter_map(|m| self.class(*m)).any(f);
+        if any(|c| matches!(c, Class::Contract(_))) {
+            "fuse_contract"
+        } else if any(|c| matches!(c, Class::Window(_))) {
+            "fuse_window"
+        } else if any(|c| matches!(c, Class::Reduce(_))) {
+            "fuse_reduce"
+        } else if any(|c| matches!(c, Class::Index(_))) {
+            "fuse_index"
+        } else {
+            "fuse_map"
+        }
+    }
+
+    /// Decides from the last node to the first which ones are computed where they are read: views of one piece, maps
+    /// without operands, and cheap maps of stored inputs with several readers of the same size.
+    fn choose_inline(&mut self, g: &Graph) {
+        let mut into_contract: BTreeSet<NodeId> = BTreeSet::new();
+        let order = self.order.clone();
+        for &id in order.iter().rev() {
+            let users = users(g, id);
+            if users.is_empty() || is_output(g, id) || !self.may_inline(g, id, &users) {
+                continue;
+            }
+            let contract =
+                users.iter().any(|u| matches!(self.class(*u), Some(Class::Contract(_))) || into_contract.contains(u));
+            let whole = matches!(self.class(id), Some(Class::View(v)) if is_whole(v));
+            if !users.iter().all(|u| self.absorbs(*u)) || (contract && !whole) {
+                continue;
+            }
+            if contract {
+                into_contract.insert(id);
+            }
+            if let Some(i) = self.infos.get_mut(&id) {
+                i.inline = true;
+            }
+        }
+        self.keep_rooted_maps(g);
+    }
+
+    /// Takes back the choice for maps of something that is computed in this graph: those join its kernel instead.
+    fn keep_rooted_maps(&mut self, g: &Graph) {
+        for id in self.order.clone() {
+            let from_inputs =
+                g.operands(id).iter().all(|v| !self.computes(v.node) || (self.inline(v.node) && self.rooted(g, v.node)));
+            let is_map = matches!(self.class(id), Some(Class::Map(_)));
+            if let Some(i) = self.infos.get_mut(&id).filter(|i| i.inline && is_map && !from_inputs) {
+                i.inline = false;
+            }
+        }
+    }
+
+    /// Everything an inline node reads is there before any kernel runs.
+    fn rooted(&self, g: &Graph, id: NodeId) -> bool {
+        g.operands(id).iter().all(|v| !self.computes(v.node) || (self.inline(v.node) && self.rooted(g, v.node)))
+    }
+
+    fn may_inline(&self, g: &Graph, id: NodeId, users: &BTreeSet<NodeId>) -> bool {
+        let Some(info) = self.info(id) else { return false };
+        match &info.class {
+            Some(Class::View(v)) => is_whole(v),
+            Some(Class::Map(m)) => {
+                let operands = g.operands(id);
+                let same_size = |u: &NodeId| self.info(*u).is_some_and(|u| !u.domains.is_disjoint(&info.domains));
+                let rank0 = g.ty(crate::rules::result(id)).is_some_and(|t| t.rank() == 0);
+                operands.is_empty()
+                    || (cheap(m) && narrow(g, id, &operands) && (rank0 || users.len() > 1 && users.iter().all(same_size)))
+            }
+            Some(Class::Reduce(_) | Class::Contract(_) | Class::Window(_)) => false,
+            Some(Class::Index(_) | Class::Cumulate(_) | Class::Opaque(_)) | None => false,
+        }
+    }
+
+    /// A reader that can compute its operand itself.
+    fn absorbs(&self, user: NodeId) -> bool {
+        match self.class(user) {
+            Some(Class::Map(_) | Class::View(_) | Class::Reduce(_) | Class::Contract(_) | Class::Window(_)) => true,
+            Some(Class::Index(_) | Class::Cumulate(_) | Class::Opaque(_)) | None => false,
+        }
+    }
+}
+
+/// One piece that is the whole output: an index map.
+pub(crate) fn is_whole(v: &View) -> bool {
+    v.pieces.len() == 1 && v.fill.is_none() && v.pieces[0].lo.iter().all(|d| d.is(0))
+}
+
+/// At most one operand that is more than a number, and no element wider than the result's.
+fn narrow(g: &Graph, id: NodeId, operands: &[Value]) -> bool {
+    let bits = |v: Value| g.ty(v).map_or(0, |t| t.dtype.bits());
+    let big = |v: &&Value| g.ty(**v).is_some_and(|t| t.rank() > 0) && crate::rules::splat_of(g, **v).is_none();
+    let out = bits(crate::rules::result(id));
+    operands.iter().filter(big).count() <= 1 && operands.iter().all(|v| bits(*v) <= out)
+}
+
+fn cheap(m: &Map) -> bool {
+    let free = |n: &ENode| matches!(n, ENode::Arg(_) | ENode::Const(_) | ENode::Dim(_));
+    let slow = |n: &ENode| match n {
+        ENode::Un(op, _) => {
+            matches!(op, Un::Exp | Un::Log | Un::Sqrt | Un::Tanh | Un::Erf | Un::Sin | Un::Cos)
+        }
+        ENode::Bin(op, ..) => matches!(op, Bin::Div | Bin::Rem | Bin::Mod | Bin::Pow),
+        ENode::Arg(_) | ENode::Const(_) | ENode::Dim(_) | ENode::Fma(..) | ENode::Select(..) => false,
+        ENode::Cast(_) | ENode::Bitcast(_) => false,
+    };
+    let nodes = || m.expr.nodes.iter().map(|n| &n.0);
+    m.expr.roots.len() == 1 && nodes().filter(|n| !free(n)).count() <= CHEAP && !nodes().any(slow)
+}
+
+/// Nodes that read any result of `id`.
+pub(crate) fn users(g: &Graph, id: NodeId) -> BTreeSet<NodeId> {
+    values(g, id).flat_map(|v| g.users(v)).map(|u| u.0).collect()
+}
+
+fn is_output(g: &Graph, id: NodeId) -> bool {
+    values(g, id).any(|v| g.is_output(v))
+}
+
+pub(crate) fn values(g: &Graph, id: NodeId) -> impl Iterator<Item = Value> {
+    let count = g.node(id).map_or(0, |n| n.results.len()) as u32;
+    (0..count).map(move |result| Value { node: id, result })
+}
+
+/// Segment of each node: one more than the binder's for whatever mentions its symbol.
+fn segments(g: &Graph, order: &[NodeId]) -> BTreeMap<NodeId, usize> {
+    let mut bound: BTreeMap<String, usize> = BTreeMap::new();
+    let mut out: BTreeMap<NodeId, usize> = BTreeMap::new();
+    let has_binders = g.ids().iter().any(|id| matches!(g.op_of(*id), Some(Op::BindDim(_))));
+    if !has_binders {
+        return out;
+    }
+    for &id in order {
+        let mut segment = g.operands(id).iter().filter_map(|v| out.get(&v.node)).copied().max().unwrap_or(0);
+        let Some(node) = g.node(id) else { continue };
+        if let Op::BindDim(b) = &node.op {
+            bound.insert(b.symbol.clone(), segment + 1);
+        } else {
+            symbols(node, &mut |s| segment = segment.max(bound.get(s).copied().unwrap_or(0)));
+        }
+        out.insert(id, segment);
+    }
+    out
+}
+
+/// Symbols in the types, attributes and regions of a node.
+fn symbols(node: &tgc_ir::graph::Node, f: &mut dyn FnMut(&str)) {
+    let mut dim = |d: &Dim| {
+        d.leaves(&mut |a| {
+            if let Atom::Sym(s) = a {
+                f(s);
+            }
+        });
+    };
+    node.results.iter().flat_map(|r| &r.ty.shape).for_each(&mut dim);
+    for (_, attr) in node.op.attrs() {
+        if let Attr::Dim(d) = &attr {
+            dim(d);
+        } else if let Attr::Dims(v) = &attr {
+            v.iter().for_each(&mut dim);
+        }
+    }
+    for region in &node.regions {
+        for id in region.ids() {
+            if let Some(n) = region.node(id) {
+                symbols(n, f);
+            }
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! `tgc-run` as a program: results, diagnostics and exit codes, on artifacts with hand-assembled kernels.
+#![cfg(target_arch = "x86_64")]
+
+#[allow(dead_code)]
+#[path = "../../tests/runtime/machine.rs"]
+mod machine;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use machine::*;
+use tgc_runtime::{DType, Expr, Guard, Manifest, Pred, WeightDecl};
+use zip::write::SimpleFileOptions;
+
+/// A folder of its own with the artifact `m.tgc`.
+fn folder(name: &str, m: &Manifest) -> PathBuf {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("m.tgc"), build(m)).unwrap();
+    dir
+}
+
+fn tgc_run(dir: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tgc-run")).args(args).current_dir(dir).output().unwrap()
+}
+
+fn prints(dir: &Path, args: &[&str]) -> String {
+    let out = tgc_run(dir, args);
+    assert_eq!(out.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8(out.stdout).unwrap()
+}
+
+/// Runs what must fail with this code and say this.
+fn fails(dir: &Path, args: &[&str], code: i32, texts: &[&str]) {
+    let out = tgc_run(dir, args);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(code), "{args:?}: {said}");
+    for text in texts {
+        assert!(said.contains(text), "{args:?} says {said}, without {text}");
+    }
+    assert!(!said.contains("panicked"), "{said}");
+}
+
+fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let mut out = b"\x93NUMPY\x01\x00".to_vec();
+    out.extend((dict.len() as u16).to_le_bytes());
+    out.extend(dict.as_bytes());
+    out.extend(data);
+    out
+}
+
+fn npz(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (i, (name, bytes)) in entries.iter().enumerate() {
+        let methods = [zip::CompressionMethod::Deflated, zip::CompressionMethod::Stored];
+        let options = SimpleFileOptions::default().compression_method(methods[i % 2]).large_file(i % 2 == 0);
+        archive.start_file(*name, options).unwrap();
+        archive.write_all(bytes).unwrap();
+    }
+    archive.finish().unwrap().into_inner()
+}
+
+#[test]
+fn inputs_go_in_and_outputs_come_out_of_files() {
+    let dir = folder("files", &simple());
+    fs::write(dir.join("x.npy"), npy("<i8", "(2, 2)", &bytes_of(&[1, 2, 3, 4]))).unwrap();
+    assert_eq!(prints(&dir, &["run", "m.tgc", "--input", "x=x.npy"]), "y i64[2, 2] = 4 6 8 10\n");
+    let text = prints(&dir, &["run", "m.tgc", "--input", "x=x.npy", "-o", "out/", "--threads", "2"]);
+    assert_eq!(text, "y i64[2, 2] -> out/y.npy\n");
+    prints(&dir, &["run", "m.tgc", "--input", "x=x.npy", "-o", "out"]);
+    assert_eq!(prints(&dir, &["run", "m.tgc", "--input", "x=out/y.npy"]), "y i64[2, 2] = 10 14 18 22\n");
+    prints(&dir, &["run", "m.tgc", "--input", "x=x.npy", "-o", "out.npz"]);
+    prints(&dir, &["run", "m.tgc", "--input", "x=x.npy", "-o", "again.npz", "--threads", "1"]);
+    let written = fs::read(dir.join("out.npz")).unwrap();
+    assert_eq!(written, fs::read(dir.join("again.npz")).unwrap());
+    let mut archive = zip::ZipArchive::new(std::io::Cursor::new(written)).unwrap();
+    let mut y = Vec::new();
+    std::io::copy(&mut archive.by_name("y.npy").unwrap(), &mut y).unwrap();
+    assert_eq!(y, fs::read(dir.join("out/y.npy")).unwrap());
+    assert_eq!(y[y.len() - 32..], bytes_of(&[4, 6, 8, 10]));
+    let mut left: Vec<_> = fs::read_dir(&dir).unwrap().map(|e| e.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["again.npz", "m.tgc", "out", "out.npz", "x.npy"]);
+}
+
+#[test]
+fn archives_give_inputs_by_name_and_damage_is_survived() {
+    let dir = folder("archives", &simple());
+    let x = npy("<i8", "(1, 2)", &bytes_of(&[7, 8]));
+    let whole = npz(&[("x.npy", x.clone())]);
+    fs::write(dir.join("in.npz"), &whole).unwrap();
+    assert_eq!(prints(&dir, &["run", "m.tgc", "--inputs", "in.npz"]), "y i64[1, 2] = 16 18\n");
+    fs::write(dir.join("two.npz"), npz(&[("x.npy", x.clone()), ("q.npy", x.clone())])).unwrap();
+    fails(
+        &dir,
+        &["run", "m.tgc", "--inputs", "two.npz"],
+        1,
+        &["E-RUN-011", "no input `q`", "inputs are `x`"],
+    );
+    fs::write(dir.join("text.npz"), npz(&[("x.txt", x)])).unwrap();
+    fails(&dir, &["run", "m.tgc", "--inputs", "text.npz"], 1, &["E-RUN-102", "x.txt"]);
+    let mut random = Random(9);
+    for _ in 0..60 {
+        let mut bytes = whole.clone();
+        for _ in 0..1 + random.below(3) {
+            let at = random.below(bytes.len() as u64) as usize;
+            bytes[at] = random.below(256) as u8;
+        }
+        bytes.truncate(if random.below(3) == 0 {
+            random.below(bytes.len() as u64) as usize
+        } else {
+            usize::MAX
+        });
+        fs::write(dir.join("bad.npz"), bytes).unwrap();
+        let out = tgc_run(&dir, &["run", "m.tgc", "--inputs", "bad.npz"]);
+        assert!(matches!(out.status.code(), Some(0 | 1)), "{out:?}");
+        assert!(!String::from_utf8_lossy(&out.stderr).contains("panicked"), "{out:?}");
+    }
+}
+
+#[test]
+fn wrong_inputs_are_told_with_code_1() {
+    let mut m = simple();
+    m.entries[0]
+        .guards
+        .push(Guard { pred: Pred::Le(sym(0), Expr::Const(40)), message: "Reshape `r1`".into() });
+    let dir = folder("wrong", &m);
+    let file = |name: &str, bytes: Vec<u8>| fs::write(dir.join(name), bytes).unwrap();
+    file("f.npy", npy("<f4", "(1, 2)", &[0; 8]));
+    file("rank.npy", npy("<i8", "(2,)", &[0; 16]));
+    file("axis.npy", npy("<i8", "(1, 3)", &[0; 24]));
+    file("many.npy", npy("<i8", "(65, 2)", &[0; 65 * 16]));
+    file("guard.npy", npy("<i8", "(41, 2)", &[0; 41 * 16]));
+    file("neg.npy", npy("<i8", "(1, 2)", &bytes_of(&[1, -1])));
+    file("short.npy", npy("<i8", "(1, 2)", &[0; 15]));
+    file("complex.npy", npy("<c8", "(1, 2)", &[0; 16]));
+    file("ok.npy", npy("<i8", "(1, 2)", &[0; 16]));
+    file("other", vec![1; 100]);
+    let whole = build(&m);
+    file("cut.tgc", whole[..whole.len() / 2].to_vec());
+    let mut bent = whole.clone();
+    *bent.last_mut().unwrap() ^= 1;
+    file("bent.tgc", bent);
+    let mut foreign = m.clone();
+    foreign.images[0].features.push("no-such-feature".into());
+    file("foreign.tgc", build(&foreign));
+    let x = |f: &str| format!("x={f}");
+    let cases: [(&str, &str, &[&str]); 13] = [
+        ("m.tgc", "f.npy", &["E-RUN-012", "input `x` is f32, allowed i64", "help: convert it to i64"]),
+        ("m.tgc", "rank.npy", &["E-RUN-013", "rank 1, allowed 2", "[batch, 2]"]),
+        ("m.tgc", "axis.npy", &["E-RUN-014", "input `x`: axis 1 is 3, allowed 2"]),
+        ("m.tgc", "many.npy", &["E-RUN-014", "axis 0 is 65, allowed 0..=64 (dim `batch`)", "--dim"]),
+        ("m.tgc", "guard.npy", &["E-RUN-015", "batch <= 40", "Reshape `r1`"]),
+        ("m.tgc", "neg.npy", &["E-RUN-020", "node `n1` (AddOne) at model.rs:3"]),
+        ("m.tgc", "short.npy", &["E-RUN-102", "short.npy"]),
+        ("m.tgc", "complex.npy", &["E-RUN-103", "<c8"]),
+        ("m.tgc", "none.npy", &["E-RUN-101", "none.npy"]),
+        ("none.tgc", "ok.npy", &["E-RUN-006", "none.tgc"]),
+        ("other", "ok.npy", &["E-RUN-001", "other is not a tgc artifact"]),
+        ("cut.tgc", "ok.npy", &["E-RUN-003", "its header says"]),
+        ("bent.tgc", "ok.npy", &["E-RUN-003", "manifest does not match its checksum"]),
+    ];
+    for (model, input, texts) in cases {
+        fails(&dir, &["run", model, "--input", &x(input)], 1, texts);
+    }
+    fails(&dir, &["run", "foreign.tgc"], 1, &["E-RUN-004", "x86-64 needs no-such-feature"]);
+    fails(&dir, &["run", "m.tgc"], 1, &["E-RUN-011", "input `x` is missing"]);
+    fails(&dir, &["run", "m.tgc", "--entry", "main"], 1, &["E-RUN-010", "forward"]);
+    let twice = ["run", "m.tgc", "--input", "x=none.npy", "--input", "x=complex.npy"];
+    fails(&dir, &twice, 1, &["E-RUN-101", "E-RUN-103"]);
+    fails(
+        &dir,
+        &["run", "m.tgc", "--input", "x=ok.npy", "--mem-limit", "100"],
+        1,
+        &["E-RUN-018", "allowed 100"],
+    );
+    fails(&dir, &["run", "m.tgc", "--input", "x=ok.npy", "-o", "ok.npy/"], 1, &["E-RUN-104", "ok.npy/"]);
+}
+
+#[test]
+fn wrong_usage_has_code_2() {
+    let dir = folder("usage", &simple());
+    let cases: [&[&str]; 7] = [
+        &[],
+        &["bench", "m.tgc"],
+        &["run"],
+        &["run", "m.tgc", "--input", "x"],
+        &["run", "m.tgc", "-o", "out.txt"],
+        &["run", "m.tgc", "--threads", "0"],
+        &["info", "m.tgc", "--mem-limit", "1"],
+    ];
+    for args in cases {
+        fails(&dir, args, 2, &["Usage"].map(|s| if args.len() > 3 { "error" } else { s }));
+    }
+}
+
+#[test]
+fn info_says_what_there_is() {
+    let mut m = simple();
+    m.images.insert(0, image("x86-64-v9", &["no-such-feature"]));
+    m.entries[0].guards.push(Guard { pred: Pred::Le(sym(0), Expr::Const(40)), message: "r\"1".into() });
+    let dir = folder("info", &m);
+    let text = prints(&dir, &["info", "m.tgc", "--check"]);
+    for line in [
+        "producer      test",
+        "verification  not verified",
+        "entry forward",
+        "input   x: i64 [batch, 2]",
+        "output  y: i64 [batch, 2]",
+        "dim     batch: 0..=64",
+        "guard   batch <= 40: r\"1",
+        "variant: 1 segments, 2 launches, 0 copies, 0 others, 3 buffers",
+        "x86-64-v9 (x86_64): 181 bytes of code\n    needs no-such-feature",
+        "x86-64 (x86_64): 181 bytes of code  <- runs on this machine",
+        "add(in a: i64, in b: i64, out y: i64; 1 dims)",
+        "weights: 0, 0 bytes, all match their checksums",
+    ] {
+        assert!(text.contains(line), "{text} lacks {line}");
+    }
+    let json = prints(&dir, &["info", "m.tgc", "--json"]);
+    for part in [
+        r#""verification": "not verified""#,
+        r#""dims": [{"name": "batch", "lo": 0, "hi": 64, "named": true}]"#,
+        r#""guards": [{"pred": "batch <= 40", "message": "r\"1"}]"#,
+        r#""runs_here": true"#,
+    ] {
+        assert!(json.contains(part), "{json} lacks {part}");
+    }
+}
+
+#[test]
+fn check_finds_damaged_weights() {
+    let mut m = simple();
+    let (name, dtype) = ("w".to_string(), DType::I64);
+    m.weights.push(WeightDecl { name, dtype, dims: vec![2], offset: 0, blocks: vec![] });
+    let dir = folder("check", &simple());
+    let mut bytes = build_with(&m, &[vec![0x1234_5678_9abc, 2]]);
+    let at = bytes.windows(6).position(|w| w == [0xbc, 0x9a, 0x78, 0x56, 0x34, 0x12]).unwrap();
+    bytes[at] ^= 1;
+    fs::write(dir.join("m.tgc"), bytes).unwrap();
+    prints(&dir, &["info", "m.tgc"]);
+    fails(&dir, &["info", "m.tgc", "--check"], 1, &["E-RUN-003", "weight `w`, MiB 0"]);
+}

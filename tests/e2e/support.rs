@@ -1,0 +1,99 @@
+//! Paths, commands and the Python oracles.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// The workspace's root.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A file under target/, which `./test` has put there.
+pub fn prepared(path: &str) -> PathBuf {
+    let p = root().join("target").join(path);
+    assert!(p.exists(), "{} is missing: run ./test, which prepares it", p.display());
+    p
+}
+
+/// A folder for one test's files, empty at first.
+pub fn scratch(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+/// The `tgc` command.
+pub fn tgc() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_tgc"))
+}
+
+/// The `tgc-run` command of the same build.
+pub fn tgc_run() -> Command {
+    let bin = Path::new(env!("CARGO_BIN_EXE_tgc")).with_file_name("tgc-run");
+    assert!(bin.exists(), "{} is missing: cargo build -p tgc-run (cargo test --workspace does)", bin.display());
+    Command::new(bin)
+}
+
+/// A Python tool of the project in the prepared environment.
+pub fn python(tool: &str) -> Command {
+    let mut c = Command::new(prepared("venv/bin/python"));
+    c.arg(root().join("tools").join(tool));
+    c
+}
+
+/// Runs a command that must succeed; gives its stdout.
+pub fn ok(c: &mut Command) -> String {
+    let out = c.output().unwrap_or_else(|e| panic!("{c:?}: {e}"));
+    assert!(out.status.success(), "{c:?} failed ({}):\n{}", out.status, text(&out));
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+/// Runs a command that must fail with `code` and say each of `words`; gives its stderr.
+pub fn fails(c: &mut Command, code: i32, words: &[&str]) -> String {
+    let out = c.output().unwrap_or_else(|e| panic!("{c:?}: {e}"));
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(code), "{c:?}:\n{}", text(&out));
+    for w in words {
+        assert!(said.contains(w), "{c:?} does not say `{w}`:\n{said}");
+    }
+    assert!(!said.contains("panicked"), "{c:?} panicked:\n{said}");
+    said
+}
+
+fn text(out: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr))
+}
+
+/// The artifact of a model, built once for all tests.
+pub fn artifact(model: &str) -> PathBuf {
+    static BUILT: OnceLock<std::sync::Mutex<std::collections::BTreeMap<String, PathBuf>>> = OnceLock::new();
+    let mut built = BUILT.get_or_init(Default::default).lock().unwrap_or_else(|e| e.into_inner());
+    if let Some(p) = built.get(model) {
+        return p.clone();
+    }
+    let stem = Path::new(model).parent().unwrap().join(Path::new(model).file_stem().unwrap());
+    let path = scratch(&format!("artifact-{}", stem.to_string_lossy().replace('/', "-"))).join("m.tgc");
+    ok(tgc().arg("build").arg(prepared(model)).arg("-o").arg(&path));
+    built.insert(model.to_string(), path.clone());
+    path
+}
+
+/// Path of magika's model under target/.
+pub const MAGIKA: &str = "models/magika-1.0.3/magika/models/standard_v3_3/model.onnx";
+
+/// Runs the artifact on random inputs and compares with ONNX Runtime on the same. `dims` are ONNX's own dim names.
+pub fn same_as_onnx_runtime(model: &str, dims: &[(&str, usize)], extra: &[&str], rtol: &str, atol: &str) {
+    let label: Vec<String> = dims.iter().map(|d| d.1.to_string()).collect();
+    let dir = scratch(&format!("ort-{}-{}", model.replace(['/', '.'], "-"), label.join("-")));
+    let (input, want, got) = (dir.join("in.npz"), dir.join("want.npz"), dir.join("got.npz"));
+    let mut ort = python("ort_run.py");
+    ort.arg(prepared(model)).args(["--random", "7"]).args(extra);
+    for (name, n) in dims {
+        ort.arg("--dim").arg(format!("{name}={n}"));
+    }
+    ok(ort.arg("--save-inputs").arg(&input).arg("-o").arg(&want));
+    ok(tgc_run().arg("run").arg(artifact(model)).arg("--inputs").arg(&input).arg("-o").arg(&got));
+    ok(python("npz_compare.py").arg(&got).arg(&want).args(["--rtol", rtol, "--atol", atol]));
+}
