@@ -3,4 +3,5 @@
 
 pub mod cpu;
 pub mod kernel;
+pub mod lower;
 pub mod schedule;

@@ -27,3 +27,6 @@ pub(crate) const MAX_PLACES: usize = 100;
 
 /// Exporters write numbers from here on for "to the end" of an axis.
 pub(crate) const TO_THE_END: i64 = 1_000_000_000;
+
+/// Most characters of a node's name in a place.
+pub(crate) const MAX_NAME: usize = 200;

@@ -389,12 +389,6 @@ impl Graph {
             n.node.results[v.result as usize].known = Some(crate::types::Known(Vec::new()));
         }
     }
-
-    pub(crate) fn set_loc(&mut self, id: NodeId, loc: Loc) {
-        if let Some(n) = self.index.get(&id).and_then(|&ix| self.nodes.node_weight_mut(ix)) {
-            n.node.loc = loc;
-        }
-    }
 }
 
 /// Result facts of an op, and the conditions that could not be proved, with reasons.

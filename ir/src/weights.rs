@@ -71,6 +71,21 @@ fn load(path: &Path) -> Result<text::Parsed, Vec<Diag>> {
     text::parse_stored(&text, &|name, dtype| store.as_ref().and_then(|s| s.get(name, dtype)))
 }
 
+/// Maps a file for reading: big weights of a model stay in it and are never copied.
+pub fn map_file(path: &Path) -> std::io::Result<Arc<dyn AsRef<[u8]> + Send + Sync>> {
+    Ok(Arc::new(map(path)?))
+}
+
+fn map(path: &Path) -> std::io::Result<Mmap> {
+    let file = File::open(path)?;
+    // SAFETY: the mapping is read-only and private to this process; a file that somebody else changes or shortens
+    // while it is in use is outside what any reader of mapped files can guard against, and saving renames instead.
+    #[allow(unsafe_code)]
+    unsafe {
+        Mmap::map(&file)
+    }
+}
+
 /// A mapped side file.
 struct Store {
     map: Arc<Mmap>,
@@ -94,11 +109,7 @@ impl AsRef<[u8]> for Slice {
 
 impl Store {
     fn open(path: &Path) -> Result<Store, Diag> {
-        let file = File::open(path).map_err(|e| unreadable(path, &e))?;
-        // SAFETY: the mapping is read-only and private to this process; a file that somebody else changes or shortens
-        // while it is in use is outside what any reader of mapped files can guard against, and saving renames instead.
-        #[allow(unsafe_code)]
-        let map = unsafe { Mmap::map(&file) }.map_err(|e| unreadable(path, &e))?;
+        let map = map(path).map_err(|e| unreadable(path, &e))?;
         let (header, metadata) = SafeTensors::read_metadata(&map).map_err(|e| {
             Diag::error("E-STORE-002", format!("{}: {e}", path.display()))
                 .help("the side file is damaged or incomplete; save the module again")

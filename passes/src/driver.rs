@@ -181,7 +181,8 @@ fn count_weights(g: &Graph, uses: &mut BTreeMap<String, usize>) {
         let Some(node) = g.node(id) else { continue };
         let name = if let Op::Weight(w) = &node.op {
             // A weight node counts once for each reader: folding one of several would keep the others' copy.
-            *uses.entry(w.name.clone()).or_insert(0) += g.users(tgc_ir::graph::Value { node: id, result: 0 }).len();
+            let v = tgc_ir::graph::Value { node: id, result: 0 };
+            *uses.entry(w.name.clone()).or_insert(0) += g.users(v).len() + usize::from(g.is_output(v));
             None
         } else if let Op::Input(i) = &node.op {
             i.default.clone()

@@ -12,6 +12,7 @@ pub const DEFAULT: &[&str] = &[
     "decompose",
     "canonicalise",
     "fold_constants",
+    "simplify_shapes",
     "cse",
     "dce",
     "fuse",
@@ -32,6 +33,11 @@ pub(crate) const PASSES: &[Row] = &[
 /// Every pass: name, whether a correct program needs it, and what it does.
 pub fn passes() -> impl Iterator<Item = (&'static str, bool, &'static str)> {
     PASSES.iter().map(|r| (r.name, r.required, r.summary))
+}
+
+/// Names of the local rewrite rules, each of which has fixtures of its name.
+pub fn rules() -> impl Iterator<Item = &'static str> {
+    crate::rules::THEMES.iter().copied().flatten().chain(crate::shapes::RULES).map(|r| r.name)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use tgc_ir::types::{Dim, KnownElem, SymTable, Type};
 
 pub(crate) struct SimplifyShapes;
 
-const RULES: &[Rule] = rules![known_value, simpler_dims];
+pub(crate) const RULES: &[Rule] = rules![known_value, simpler_dims];
 
 impl Pass for SimplifyShapes {
     const NAME: &'static str = "simplify_shapes";

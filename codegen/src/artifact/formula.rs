@@ -6,7 +6,7 @@ use tgc_runtime::{Expr, Pred as RtPred};
 
 /// Formula of a dim; `slot` gives a symbol's position.
 pub(crate) fn expr(d: &Dim, slot: &dyn Fn(&str) -> Option<usize>) -> Result<Expr, Diag> {
-    let too_big = || Diag::error("E-CG-010", format!("the size formula `{d}` has a factor beyond 64 bits"));
+    let too_big = || Diag::error("E-CG-013", format!("the size formula `{d}` has a factor beyond 64 bits"));
     let int = |v: i128| i64::try_from(v).map(Expr::Const).map_err(|_| too_big());
     let mut sum = Vec::new();
     for (coeff, atoms) in d.terms() {

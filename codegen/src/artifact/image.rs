@@ -3,12 +3,11 @@
 use super::formula;
 use super::program::{Lowered, decl};
 use crate::cpu::{self, Target};
-use crate::kernel::{Kernel, Kind, Stage};
-use crate::lower::math::lower_math;
+use crate::kernel::Kernel;
+use crate::lower::math::lower_kernel;
 use crate::schedule::{self, Schedule};
 use std::path::Path;
 use tgc_ir::diag::Diag;
-use tgc_ir::scalar::Expr;
 use tgc_ir::tensor::Tensor;
 use tgc_ir::types::Dim;
 use tgc_runtime as rt;
@@ -32,12 +31,9 @@ pub fn compile(
     substitute(&mut lowered.kernels, replace)?;
     lowered.manifest.kernels = lowered.kernels.iter().map(decl).collect();
     let mut faults = Vec::new();
-    let mut plain = Vec::new();
-    for k in &lowered.kernels {
-        match without_math(k) {
-            Ok(k) => plain.push(k),
-            Err(d) => faults.push(d),
-        }
+    let mut plain = lowered.kernels.clone();
+    for k in &mut plain {
+        faults.extend(lower_kernel(k).err());
     }
     if !faults.is_empty() {
         return Err(faults);
@@ -45,9 +41,9 @@ pub fn compile(
     let mut images = Vec::new();
     for target in targets {
         let work: Vec<(Kernel, Schedule)> =
-            plain.iter().map(|k| (k.clone(), Schedule::default_for(k, target.isa()))).collect();
+            plain.iter().map(|k| (k.clone(), Schedule::default_for(k, target.isa))).collect();
         for (k, s) in &work {
-            s.check(k, target.isa()).map_err(|d| vec![d])?;
+            s.check(k, target.isa).map_err(|d| vec![d])?;
         }
         let image = cpu::compile_all(&work, target, jobs).map_err(|d| vec![d])?;
         lowered.manifest.images.push(describe(&work, target, &image).map_err(|d| vec![d])?);
@@ -85,9 +81,9 @@ fn describe(work: &[(Kernel, Schedule)], target: &Target, image: &cpu::Image) ->
         });
     }
     Ok(rt::Image {
-        target: target.name().to_string(),
-        arch: target.arch().to_string(),
-        features: target.features().to_vec(),
+        target: target.name.clone(),
+        arch: target.arch.to_string(),
+        features: target.features.to_vec(),
         kernels,
     })
 }
@@ -121,79 +117,4 @@ fn substitute(kernels: &mut [Kernel], replace: &[Kernel]) -> Result<(), Vec<Diag
         *old = new.clone();
     }
     if faults.is_empty() { Ok(()) } else { Err(faults) }
-}
-
-/// The kernel with functions like exp and tanh as polynomials of simple operations.
-pub(crate) fn without_math(k: &Kernel) -> Result<Kernel, Diag> {
-    let mut k = k.clone();
-    let name = k.name.clone();
-    let mut fault = None;
-    crate::lower::visit(&mut k.body, &mut |s| {
-        if let Err(d) = stage_math(s) {
-            fault.get_or_insert(d.note(format!("in kernel `{name}`, stage `{}`", s.name)));
-        }
-    });
-    match fault {
-        None => Ok(k),
-        Some(d) => Err(d),
-    }
-}
-
-fn stage_math(s: &mut Stage) -> Result<(), Diag> {
-    let go = |e: &mut Expr| -> Result<(), Diag> {
-        *e = lower_math(e)?;
-        Ok(())
-    };
-    let with_vals = s.loads.iter().any(|l| l.index.iter().any(has_val)) || s.stores.iter().any(|x| x.index.iter().any(has_val));
-    if with_vals {
-        renumber(s)?;
-    } else {
-        go(&mut s.expr)?;
-    }
-    if let Some(p) = &mut s.post {
-        go(p)?;
-    }
-    if let Kind::Reduce { reducer, .. } = &mut s.kind {
-        go(&mut reducer.step)?;
-        go(&mut reducer.combine)?;
-        go(&mut reducer.finish)?;
-    }
-    Ok(())
-}
-
-fn has_val(d: &Dim) -> bool {
-    d.any_leaf(|a| matches!(a, tgc_ir::types::Atom::Val(_)))
-}
-
-/// Lowering of an expression whose nodes are named in indices: the named nodes become roots for a while, so that their
-/// new numbers are known.
-fn renumber(s: &mut Stage) -> Result<(), Diag> {
-    use tgc_ir::types::Atom;
-    let mut named = Vec::new();
-    let mut note = |d: &Dim| {
-        d.leaves(&mut |a| {
-            if let Atom::Val(n) = a
-                && !named.contains(n)
-            {
-                named.push(*n);
-            }
-        });
-    };
-    s.loads.iter().flat_map(|l| &l.index).for_each(&mut note);
-    s.stores.iter().flat_map(|x| &x.index).for_each(&mut note);
-    let mut e = s.expr.clone();
-    let roots = e.roots.len();
-    e.roots.extend(&named);
-    let mut e = lower_math(&e)?;
-    let at: Vec<u32> = e.roots.split_off(roots);
-    s.expr = e;
-    let fix = |d: &Dim| {
-        d.subst(&|a| match a {
-            Atom::Val(n) => named.iter().position(|x| x == n).map(|i| Dim::val(at[i])),
-            _ => None,
-        })
-    };
-    s.loads.iter_mut().flat_map(|l| &mut l.index).for_each(|d| *d = fix(d));
-    s.stores.iter_mut().flat_map(|x| &mut x.index).for_each(|d| *d = fix(d));
-    Ok(())
 }

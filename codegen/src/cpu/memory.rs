@@ -10,7 +10,7 @@ use crate::kernel::{Buf, Load, LocalAxis, Mode, Store};
 use inkwell::AddressSpace;
 use inkwell::attributes::AttributeLoc;
 use inkwell::module::Linkage;
-use inkwell::values::{AsValueRef, InstructionValue, PointerValue};
+use inkwell::values::{AsValueRef, BasicValue, InstructionValue, PointerValue};
 use tgc_ir::class::Combine;
 use tgc_ir::scalar::{Bin, Scalar};
 use tgc_ir::types::{DType, Dim};

@@ -155,5 +155,5 @@ fn catch_fatal_errors(kernel: &str) {
     static ONCE: Once = Once::new();
     COMPILING.with(|c| kernel.clone_into(&mut c.borrow_mut()));
     // SAFETY: the handler touches nothing of LLVM; it is installed once, before any code is made.
-    ONCE.call_once(|| unsafe { inkwell::support::install_fatal_error_handler(handler) });
+    ONCE.call_once(|| unsafe { inkwell::support::error_handling::install_fatal_error_handler(handler) });
 }

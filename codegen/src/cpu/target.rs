@@ -156,12 +156,15 @@ fn native_arch() -> &'static str {
     std::env::consts::ARCH
 }
 
+/// Every x86-64 CPU has these; LLVM does not list all of them for the host.
+const V1: &[&str] = &["cmov", "cx8", "fxsr", "mmx", "sse", "sse2", "x87"];
+
 /// Features of this CPU that both LLVM and the runtime know by the same name.
 fn native_features() -> Result<Vec<String>, Diag> {
     let llvm = TargetMachine::get_host_cpu_features().to_string();
     let llvm: Vec<&str> = llvm.split(',').filter_map(|f| f.strip_prefix('+')).collect();
     let both: Vec<String> =
-        tgc_runtime::host_features().into_iter().filter(|f| llvm.contains(f)).map(str::to_string).collect();
+        tgc_runtime::host_features().into_iter().filter(|f| llvm.contains(f) || V1.contains(f)).map(str::to_string).collect();
     let least: &[&str] = if native_arch() == "x86_64" { V2 } else { ARM };
     match least.iter().find(|f| !both.iter().any(|b| b == *f)) {
         None => Ok(both),

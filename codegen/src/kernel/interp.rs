@@ -10,6 +10,8 @@
 //! `part[i] = combine(part[i], part[i + s])` for i < s, i + s < existing.
 
 mod program;
+#[cfg(test)]
+mod tests;
 
 use super::{Buf, Item, Kernel, Kind, LocalAxis, Mode, Role, Stage};
 use crate::lower::math;

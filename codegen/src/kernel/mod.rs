@@ -12,6 +12,9 @@
 
 mod bounds;
 pub mod interp;
+#[doc(hidden)]
+pub mod random;
+pub mod text;
 pub mod verify;
 
 use std::sync::Arc;

@@ -31,6 +31,8 @@
 //! divisions, and `Fill` conditions too tangled to imply their bounds.
 
 mod expr;
+#[cfg(test)]
+mod tests;
 
 use super::bounds::{Scope, Verdict, facts};
 use super::{Buf, Item, Kernel, Kind, Load, LocalAxis, Mode, Role, Stage, Store};

@@ -10,10 +10,10 @@ mod read;
 mod scan;
 mod scatter;
 mod stage;
+#[cfg(test)]
+mod tests;
 
 use crate::kernel::{Arg, Kernel, Role};
-pub(crate) use post::visit;
-
 use plan::Plan;
 use read::Reader;
 use std::collections::BTreeMap;
@@ -80,11 +80,6 @@ impl Cx<'_> {
     /// Grid axis of each axis of a value.
     pub fn axes(&self, v: Value) -> Vec<Option<usize>> {
         self.tiles.axes.get(&v).cloned().unwrap_or_else(|| vec![None; self.ty(v).rank()])
-    }
-
-    /// Operand types of a node.
-    pub fn ins(&self, id: NodeId) -> Vec<Type> {
-        self.region.operands(id).into_iter().map(|v| self.ty(v)).collect()
     }
 }
 

@@ -144,7 +144,7 @@ fn drop_locals(kernel: &mut Kernel) {
 }
 
 /// Calls `f` on every stage.
-pub(crate) fn visit(items: &mut [Item], f: &mut dyn FnMut(&mut Stage)) {
+fn visit(items: &mut [Item], f: &mut dyn FnMut(&mut Stage)) {
     for i in items {
         match i {
             Item::Stage(s) => f(s),

@@ -4,6 +4,9 @@
 mod check;
 mod choose;
 mod memory;
+mod random;
+#[cfg(test)]
+mod tests;
 
 pub use memory::{local_extents, local_offsets, scratch, tile_count};
 

@@ -12,7 +12,7 @@ pub(crate) fn call<'m>(cx: &mut NodeCx<'_, 'm>, f: &'m FunctionProto) -> Res<Vec
         let m = format!("{} operands given to a function of {}", cx.ins.len(), f.input.len());
         return Err(cx.fail("E-ONNX-020", m).into());
     }
-    let mut scope = cx.scope.closed(&format!(" in function `{name}` called by {}", cx.loc.place));
+    let mut scope = cx.scope.closed(&format!(", in function `{name}` called by {}", cx.loc.place));
     scope.opset = default_opset(&f.opset_import).or(scope.opset);
     scope.args.clear();
     for a in &f.attribute_proto {

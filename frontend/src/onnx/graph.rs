@@ -6,7 +6,7 @@ use super::check::{Report, Res, Stop};
 use super::node::NodeCx;
 use super::registry::{self, Found};
 use super::weights::Reader;
-use crate::limits::{INLINE_ELEMENTS, MAX_DEPTH, MAX_NODES};
+use crate::limits::{INLINE_ELEMENTS, MAX_DEPTH, MAX_NAME, MAX_NODES};
 use indexmap::IndexMap;
 use std::collections::{BTreeMap, BTreeSet};
 use tgc_ir::diag::{Diag, Loc};
@@ -45,7 +45,7 @@ pub(crate) struct Scope<'s, 'm> {
     pub(crate) opset: Option<i64>,
     /// Nesting of branches and functions.
     pub(crate) depth: usize,
-    /// Appended to places: which function or branch this is.
+    /// Appended to places: which function or branch this is, and where that one is.
     pub(crate) within: String,
     /// Inside a region that stays one (no new symbols there).
     pub(crate) region: bool,
@@ -73,7 +73,7 @@ impl<'s, 'm> Scope<'s, 'm> {
             args: self.args.clone(),
             opset: self.opset,
             depth: self.depth + 1,
-            within: format!("{}{within}", self.within),
+            within: within.to_string(),
             region: self.region,
         }
     }
@@ -327,14 +327,19 @@ impl<'m> Importer<'m> {
 
 /// Where a node is, in words.
 pub(crate) fn place(node: &NodeProto, k: usize, within: &str) -> String {
-    let op = node.op_type.as_deref().unwrap_or("");
+    let op = short(node.op_type.as_deref().unwrap_or(""));
     match node.name.as_deref() {
-        Some(name) if !name.is_empty() => format!("node `{name}` ({op}){within}"),
+        Some(name) if !name.is_empty() => format!("node `{}` ({op}){within}", short(name)),
         _ => {
             let out = node.output.iter().find(|o| !o.is_empty()).map_or("", |o| o.as_str());
-            format!("node #{k} ({op}), output `{out}`{within}")
+            format!("node #{k} ({op}), output `{}`{within}", short(out))
         }
     }
+}
+
+/// A name, cut where it is too long to be repeated at every node of a branch.
+fn short(name: &str) -> &str {
+    name.char_indices().nth(MAX_NAME).map_or(name, |(at, _)| &name[..at])
 }
 
 /// Names read by the nodes of a graph, in branches too, and its outputs.

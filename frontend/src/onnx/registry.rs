@@ -8,7 +8,7 @@ use super::node::NodeCx;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use tgc_ir::graph::Value;
-use tgc_ir::ops::{Onnx, Op};
+use tgc_ir::ops::{Arity, Onnx, Op, Spec};
 use tgc_proto::FunctionProto;
 
 /// Imports one node: its results in order.
@@ -43,7 +43,8 @@ fn table() -> &'static Table {
             t.entry(op).or_default().push((since, until, Found::Handler(f)));
         }
         for &name in Op::all() {
-            if let Some(Onnx::Op(op, since, until)) = Op::spec_of(name).map(|s| s.onnx) {
+            // variadic ops are region ops and those with attributes ONNX spells otherwise: they need an importer
+            if let Some(Spec { onnx: Onnx::Op(op, since, until), arity: Arity::Fixed(_), .. }) = Op::spec_of(name) {
                 t.entry(op).or_default().push((since, until, Found::Direct(name)));
             }
         }

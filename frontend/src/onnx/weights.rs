@@ -6,6 +6,7 @@ use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use tgc_ir::diag::Diag;
 use tgc_ir::tensor::{Data, Tensor};
 use tgc_ir::types::DType;
@@ -149,9 +150,18 @@ impl Reader {
     }
 }
 
-/// The bytes of a file.
+/// The bytes of a file, mapped.
 pub(crate) fn map_file(path: &Path) -> std::io::Result<Bytes> {
-    fs::read(path).map(Bytes::from)
+    struct Owner(Arc<dyn AsRef<[u8]> + Send + Sync>);
+    impl AsRef<[u8]> for Owner {
+        fn as_ref(&self) -> &[u8] {
+            (*self.0).as_ref()
+        }
+    }
+    if !fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("it is not a regular file"));
+    }
+    Ok(Bytes::from_owner(Owner(tgc_ir::weights::map_file(path)?)))
 }
 
 fn typed_len(t: &TensorProto) -> usize {

@@ -73,8 +73,7 @@ fn plan(c: &Contract, job: &Job<'_>, shape: &[usize]) -> Result<Plan, Diag> {
     if ends != shape || !all_known {
         return Err(fault(format!("a contraction with labels {ends:?} gives a result of shape {shape:?}")));
     }
-    let empty = c.red.iter().any(|&l| extents[l as usize] == 0) || shape.contains(&0);
-    let offs = [source(&slots, &c.operands[0], job.input(0)?, empty)?, source(&slots, &c.operands[1], job.input(1)?, empty)?];
+    let offs = [source(&slots, &c.operands[0], job.input(0)?)?, source(&slots, &c.operands[1], job.input(1)?)?];
     let uses = |k: usize, l: u32| offs[k].0.uses(l as usize) || offs[k].1.uses(l as usize);
     let space = |v: &[u32]| Space::of(v.iter().map(|&l| (l as usize, 0, extents[l as usize])));
     let (mut batch, mut only) = (Vec::new(), [Vec::new(), Vec::new()]);
@@ -95,9 +94,9 @@ fn plan(c: &Contract, job: &Job<'_>, shape: &[usize]) -> Result<Plan, Diag> {
     Ok(Plan { labels: extents.len(), batch, rows, cols, depth, out, offs, row_operand, numel: shape.iter().product() })
 }
 
-fn source(slots: &Slots<'_>, a: &Access, v: &Val, empty: bool) -> Result<(Offset, Cond), Diag> {
+fn source(slots: &Slots<'_>, a: &Access, v: &Val) -> Result<(Offset, Cond), Diag> {
     let when = slots.cond(&a.when)?;
-    let off = slots.linear(&a.index, &v.shape, empty || !when.always())?;
+    let off = slots.linear(&a.index, &v.shape, !when.always())?;
     Ok((off, when))
 }
 

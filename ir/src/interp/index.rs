@@ -13,6 +13,8 @@ pub(crate) struct Slots<'a> {
     leaf: Leaf<'a>,
     ranges: Vec<(i64, i64)>,
     vals: usize,
+    /// Some label has no value: nothing is read.
+    empty: bool,
 }
 
 /// An integer expression over slots: affine part and the rest.
@@ -62,12 +64,13 @@ impl<'a> Slots<'a> {
     /// Labels of these extents and `vals` values.
     pub(crate) fn new(leaf: Leaf<'a>, extents: &[usize], vals: usize) -> Slots<'a> {
         let ranges = extents.iter().map(|&e| (0, (e as i64 - 1).max(0))).collect();
-        Slots { leaf, ranges, vals }
+        Slots { leaf, ranges, vals, empty: extents.contains(&0) }
     }
 
     /// Labels with inclusive ranges of their own.
     pub(crate) fn in_box(leaf: Leaf<'a>, lo: &[i64], hi: &[i64]) -> Slots<'a> {
-        Slots { leaf, ranges: lo.iter().zip(hi).map(|(&l, &h)| (l, (h - 1).max(l))).collect(), vals: 0 }
+        let ranges = lo.iter().zip(hi).map(|(&l, &h)| (l, (h - 1).max(l))).collect();
+        Slots { leaf, ranges, vals: 0, empty: false }
     }
 
     /// Number of slots.
@@ -150,7 +153,7 @@ impl<'a> Slots<'a> {
         for ((d, &extent), stride) in index.iter().zip(shape).zip(super::value::strides(shape)) {
             let r = self.resolve(d);
             let affine = r.terms().all(|(_, atoms)| matches!(atoms, [Atom::Label(_)]));
-            if affine && !conditional {
+            if affine && !conditional && !self.empty {
                 let (lo, hi) = r.interval(&|a| self.range(a));
                 if lo < 0 || hi >= extent as i128 {
                     let msg = format!("index `{d}` runs over {lo}..={hi} on an axis of extent {extent}");

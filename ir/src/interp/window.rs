@@ -24,8 +24,7 @@ pub(crate) fn eval(c: &Window, job: &Job<'_>) -> Result<Vec<Val>, Diag> {
     }
     let slots = job.slots(&extents, 0);
     let when = slots.cond(&c.access.when)?;
-    let empty = extents.contains(&0);
-    let read = slots.linear(&c.access.index, &x.shape, empty || !when.always())?;
+    let read = slots.linear(&c.access.index, &x.shape, !when.always())?;
     let mut m = Machine::new(&c.reducer, &sizes, job.bounded)?;
     let space = Space::new(shape);
     let positions = Space::of(extents[rank..].iter().enumerate().map(|(i, &e)| (rank + i, 0, e)));

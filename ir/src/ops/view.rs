@@ -81,7 +81,7 @@ mod tests {
             show(&[n.clone(), s.clone(), c(8)], &[n.clone() * s.clone(), c(8)]),
             ["floordiv(#0, s)", "-s*floordiv(#0, s) + #0", "#1"]
         );
-        assert_eq!(show(&[n.clone() * s.clone(), c(8)], &[n.clone(), s.clone(), c(8)]), ["#0*s + #1", "#2"]);
+        assert_eq!(show(&[n.clone() * s.clone(), c(8)], &[n.clone(), s.clone(), c(8)]), ["s*#0 + #1", "#2"]);
         assert_eq!(show(&[n.clone(), c(4)], &[n.clone(), c(1), c(2), c(2)]), ["#0", "2*#2 + #3"]);
         assert_eq!(show(&[c(2), c(3)], &[c(3), c(2)]).len(), 2);
     }

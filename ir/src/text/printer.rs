@@ -127,7 +127,7 @@ fn outputs(out: &mut String, g: &Graph) {
     };
     let list: Vec<String> = (0..g.outputs().len()).map(one).collect();
     match &list[..] {
-        [only] if only.ends_with(']') => out.push_str(only),
+        [only] => out.push_str(only),
         _ => {
             let _ = write!(out, "({})", list.join(", "));
         }

@@ -95,13 +95,16 @@ impl<'a> Checker<'a> {
 
     /// Where symbols get their values from.
     fn sources(&mut self) {
+        let shapes = self.g.inputs().iter().filter_map(|&i| self.g.ty(Value { node: i, result: 0 }));
+        let dims: Vec<&Dim> = shapes.flat_map(|t| &t.shape).collect();
+        let mentioned: BTreeSet<Arc<str>> = dims.iter().flat_map(|d| symbols(d)).collect();
         let mut given: BTreeSet<Arc<str>> = BTreeSet::new();
-        let mut mentioned: BTreeSet<Arc<str>> = BTreeSet::new();
-        for &i in self.g.inputs() {
-            for d in self.g.ty(Value { node: i, result: 0 }).iter().flat_map(|t| &t.shape) {
-                given.extend(d.as_sym().cloned());
-                mentioned.extend(symbols(d));
+        loop {
+            let more: Vec<Arc<str>> = dims.iter().filter_map(|d| solved_by(d, &given)).collect();
+            if more.is_empty() {
+                break;
             }
+            given.extend(more);
         }
         for id in self.g.ids() {
             let Some(Op::BindDim(b)) = self.g.op_of(id) else { continue };
@@ -121,7 +124,7 @@ impl<'a> Checker<'a> {
             }
         });
         for (s, loc) in missing {
-            let m = format!("nothing gives symbol `{s}` a value: no input has it as a dim and no `bind_dim` binds it");
+            let m = format!("nothing gives symbol `{s}` a value: no input's dims determine it and no `bind_dim` binds it");
             self.fault("E-VER-012", m, &loc);
         }
     }
@@ -292,6 +295,15 @@ impl<'a> Checker<'a> {
             inner.body();
         }
     }
+}
+
+/// The symbol that a size of this dim determines when the `given` ones are known: the only other one, in one linear term.
+fn solved_by(d: &Dim, given: &BTreeSet<Arc<str>>) -> Option<Arc<str>> {
+    let open = |a: &Atom| !symbols(&Dim::atom(a.clone())).is_subset(given);
+    let mut terms = d.terms().filter(|(_, atoms)| atoms.iter().any(open));
+    let (Some((_, atoms)), None) = (terms.next(), terms.next()) else { return None };
+    let mut unknown = atoms.iter().filter(|a| open(a));
+    if let (Some(Atom::Sym(s)), None) = (unknown.next(), unknown.next()) { Some(s.clone()) } else { None }
 }
 
 /// Dims of a node's result types and attributes.

@@ -15,9 +15,9 @@
 //! 9. Symbols in types, attributes and guards are declared.
 //! 10. Ranges of symbols have `0 <= lo <= hi`.
 //! 11. A symbol bound by `bind_dim` is bound once and in no input's type.
-//! 12. A symbol that is used has a source: an input's dim that is exactly it, or a `bind_dim`.
-//! 13. Inputs and outputs that are states name states of the module with the same type, each at most once; a state that
-//!     is written is also read.
+//! 12. A symbol that is used has a source: an input's dim that determines it (`n`, `2*n + 1`), or a
+//!     `bind_dim`.
+//! 13. Inputs and outputs that are states name states of the module with the same type, each at most once.
 //! 14. `weight` nodes and defaults of inputs name weights of the module, of that type.
 //! 15. A variant has the entry's inputs and outputs by name and order, inputs of the same types, outputs of the same
 //!     element types and ranks.
@@ -131,11 +131,13 @@ fn signature(out: &mut Vec<Diag>, g: &Graph, body: &Graph) {
 
 fn states(out: &mut Vec<Diag>, g: &Graph, m: &Module) {
     let (reads, writes) = (inputs(g), outputs(g));
-    let mut fault = |message: String| out.push(Diag::error("E-VER-013", message));
     for (ports, what) in [(&reads, "read"), (&writes, "written")] {
         let mut seen: BTreeSet<&str> = BTreeSet::new();
-        for (name, ty, state) in ports {
+        for (i, (name, ty, state)) in ports.iter().enumerate() {
             let Some(state) = state else { continue };
+            let node = if what == "read" { g.inputs().get(i).copied() } else { g.outputs().get(i).map(|o| o.value.node) };
+            let at = node.map(|n| g.loc(n)).unwrap_or_default();
+            let mut fault = |message: String| out.push(Diag::error("E-VER-013", message).at(&at));
             match m.states.get(state) {
                 None => fault(format!("{name:?} is state {state:?}, which the module lacks")),
                 Some(s) if Some(&s.ty) != ty.as_ref() => {
@@ -147,13 +149,6 @@ fn states(out: &mut Vec<Diag>, g: &Graph, m: &Module) {
             if !seen.insert(state) {
                 fault(format!("state {state:?} is {what} twice"));
             }
-        }
-    }
-    for (_, _, state) in &writes {
-        if let Some(s) = state
-            && !reads.iter().any(|r| r.2.as_ref() == Some(s))
-        {
-            fault(format!("state {s:?} is written but not read"));
         }
     }
 }

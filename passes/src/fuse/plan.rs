@@ -160,8 +160,8 @@ impl Plan {
                 let operands = g.operands(id);
                 let same_size = |u: &NodeId| self.info(*u).is_some_and(|u| !u.domains.is_disjoint(&info.domains));
                 let rank0 = g.ty(crate::rules::result(id)).is_some_and(|t| t.rank() == 0);
-                operands.is_empty()
-                    || (cheap(m) && narrow(g, id, &operands) && (rank0 || users.len() > 1 && users.iter().all(same_size)))
+                let copied = || users.len() > 1 && users.iter().all(same_size) && narrow(g, id, &operands);
+                operands.is_empty() || (cheap(m) && (rank0 || copied()))
             }
             Some(Class::Reduce(_) | Class::Contract(_) | Class::Window(_)) => false,
             Some(Class::Index(_) | Class::Cumulate(_) | Class::Opaque(_)) | None => false,

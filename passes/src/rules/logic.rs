@@ -5,7 +5,7 @@ use tgc_ir::graph::{Graph, NodeId};
 use tgc_ir::ops::Op;
 use tgc_ir::types::DType;
 
-pub(crate) const RULES: &[Rule] = rules![select_constant, select_same, double_not, and_or_neutral, and_or_same];
+pub(crate) const RULES: &[Rule] = rules![select_constant, select_same, double_invert, and_or_neutral, and_or_same];
 
 /// `select(true, a, b) = a`, `select(false, a, b) = b`.
 fn select_constant(g: &Graph, id: NodeId) -> Rewrite<'_> {
@@ -22,7 +22,7 @@ fn select_same(g: &Graph, id: NodeId) -> Rewrite<'_> {
 }
 
 /// `not(not(x)) = x`.
-fn double_not(g: &Graph, id: NodeId) -> Rewrite<'_> {
+fn double_invert(g: &Graph, id: NodeId) -> Rewrite<'_> {
     let Some(Op::Not(_)) = g.op_of(id) else { return None };
     let y = *g.operands(id).first()?;
     let Some(Op::Not(_)) = g.op_of(y.node) else { return None };

@@ -33,6 +33,9 @@ macro_rules! rules {
 }
 pub(crate) use rules;
 
+/// Rules of `canonicalise`.
+pub(crate) const THEMES: &[&[Rule]] = &[arith::RULES, cast::RULES, logic::RULES, view::RULES, splat::RULES];
+
 /// `canonicalise`: identities that hold exactly, constants to the right.
 pub(crate) struct Canonicalise;
 
@@ -43,7 +46,7 @@ impl Pass for Canonicalise {
     const AFTER: &'static [&'static str] = &[];
 
     fn run(editor: &mut Editor<'_>, _: &mut Cx<'_>) -> Result<Changed, Diag> {
-        apply_rules(editor, &[arith::RULES, cast::RULES, logic::RULES, view::RULES, splat::RULES])
+        apply_rules(editor, THEMES)
     }
 }
 

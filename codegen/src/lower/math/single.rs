@@ -2,7 +2,7 @@
 //! arithmetic with the error weighted to be relative to the function's value; the quoted error is the fit's own.
 
 use super::Build;
-use tgc_ir::scalar::Un;
+use tgc_ir::scalar::{Bin, Un};
 use tgc_ir::types::DType;
 
 /// ln 2 in two parts; n times the first is exact for the n that occur.
@@ -62,8 +62,8 @@ impl Build {
     /// `e^x = 2^n e^r` with |r| <= ln(2)/2; beyond the clamps the result is 0 or infinity either way.
     pub(super) fn exp32(&mut self, x: u32) -> u32 {
         let (low, high) = (self.num(x, -104.0), self.num(x, 89.0));
-        let x = self.e.bin(tgc_ir::scalar::Bin::Max, x, low);
-        let x = self.e.bin(tgc_ir::scalar::Bin::Min, x, high);
+        let x = self.e.bin(Bin::Max, x, low);
+        let x = self.e.bin(Bin::Min, x, high);
         let (n, bits) = self.nearest(x, std::f64::consts::LOG2_E);
         let (hi, lo) = (self.num(x, -LN2_HI), self.num(x, -LN2_LO));
         let r = self.fma(n, hi, x);
@@ -87,8 +87,8 @@ impl Build {
         let bits = self.e.bitcast(DType::I32, v);
         let (base, shift) = (self.int(DType::I32, 0x3f2a_aaab), self.int(DType::I32, 23));
         let above = self.sub(bits, base);
-        let e = self.e.bin(tgc_ir::scalar::Bin::Shr, above, shift);
-        let whole = self.e.bin(tgc_ir::scalar::Bin::Shl, e, shift);
+        let e = self.e.bin(Bin::Shr, above, shift);
+        let whole = self.e.bin(Bin::Shl, e, shift);
         let mantissa = self.sub(bits, whole);
         let m = self.e.bitcast(DType::F32, mantissa);
         let one = self.num(x, 1.0);
@@ -119,7 +119,7 @@ impl Build {
     pub(super) fn tanh32(&mut self, x: u32) -> u32 {
         let a = self.abs(x);
         let top = self.num(x, 10.0);
-        let t = self.e.bin(tgc_ir::scalar::Bin::Min, a, top);
+        let t = self.e.bin(Bin::Min, a, top);
         let twice = self.add(t, t);
         let e = self.exp32(twice);
         let (one, two) = (self.num(x, 1.0), self.num(x, 2.0));
@@ -140,7 +140,7 @@ impl Build {
     pub(super) fn erf32(&mut self, x: u32) -> u32 {
         let a = self.abs(x);
         let top = self.num(x, 3.94);
-        let t = self.e.bin(tgc_ir::scalar::Bin::Min, a, top);
+        let t = self.e.bin(Bin::Min, a, top);
         let q = self.poly(t, &ERF_LARGE);
         let u = self.fma(q, t, t);
         let u = self.e.un(Un::Neg, u);

@@ -7,7 +7,7 @@ use crate::onnx::weights::dtype_of;
 use tgc_ir::graph::Value;
 use tgc_ir::ops::{Add, Constant, Eq, Iota, Lt, Mul, Select, Slice, Sub};
 use tgc_ir::scalar::Scalar;
-use tgc_ir::types::{DType, Dim, Pred};
+use tgc_ir::types::{DType, Dim, MAX_KNOWN, Pred};
 
 pub(crate) const ROWS: &[Row] = &[
     ("ConstantOfShape", 9, ANY, constant_of_shape),
@@ -40,7 +40,7 @@ fn constant_of_shape(cx: &mut NodeCx<'_, '_>) -> Res<Vec<Value>> {
 
 /// `start + i * delta` for `ceil((limit - start) / delta)` elements.
 fn range(cx: &mut NodeCx<'_, '_>) -> Res<Vec<Value>> {
-    let (start, limit, delta) = (cx.x(0)?, cx.x(1)?, cx.x(2)?);
+    let (start, delta) = (cx.x(0)?, cx.x(2)?);
     let d = cx.dtype(start);
     let count = if d.is_float() {
         let at = |i| cx.known_scalar(i).map(Scalar::as_f64);
@@ -55,7 +55,13 @@ fn range(cx: &mut NodeCx<'_, '_>) -> Res<Vec<Value>> {
         Dim::from(n as i64)
     } else {
         let (s, l, k) = (one_size(cx, 0, "start")?, one_size(cx, 1, "limit")?, one_size(cx, 2, "delta")?);
-        count(cx, s, l, k)?
+        let n = count(cx, s.clone(), l, k.clone())?;
+        if let Some(n) = n.as_const().filter(|n| *n <= MAX_KNOWN as i64) {
+            let dims: Vec<Dim> = (0..n).map(|i| s.clone() + k.clone() * Dim::from(i)).collect();
+            let v = cx.dims_value(dims)?;
+            return Ok(vec![cx.cast(v, d)?]);
+        }
+        n
     };
     let start = cx.reshape(start, Vec::new())?;
     let delta = cx.reshape(delta, Vec::new())?;
@@ -89,8 +95,12 @@ fn count(cx: &mut NodeCx<'_, '_>, start: Dim, limit: Dim, delta: Dim) -> Res<Dim
 
 fn one_hot(cx: &mut NodeCx<'_, '_>) -> Res<Vec<Value>> {
     let (indices, values) = (cx.x(0)?, cx.x(2)?);
-    let depth = cx.sizes(1, "the depth")?;
+    let depth = match cx.known_scalar(1) {
+        Some(d) if d.dtype.is_float() => vec![Dim::from(d.as_f64() as i64)],
+        _ => cx.sizes(1, "the depth")?,
+    };
     let [depth] = &depth[..] else { return Err(cx.fail("E-ONNX-022", "the depth must be one number").into()) };
+    cx.require(Pred::Le(Dim::from(0), depth.clone()), "the depth must not be negative")?;
     let mut shape = cx.shape(indices);
     let axis = cx.attrs.int("axis", -1)?;
     let axis = cx.axis(axis, shape.len() + 1)?;

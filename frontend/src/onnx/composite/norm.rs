@@ -4,7 +4,8 @@ use crate::onnx::check::Res;
 use crate::onnx::node::NodeCx;
 use crate::onnx::registry::{ANY, Row};
 use tgc_ir::graph::Value;
-use tgc_ir::ops::{Abs, Add, BatchNorm, Div, LayerNorm, Mul, Op, Reciprocal, ReduceMean, ReduceSum, Sqrt, Sub};
+use tgc_ir::ops::{Abs, Add, BatchNorm, Div, Eq, LayerNorm, Mul, Op, Reciprocal, ReduceMean, ReduceSum};
+use tgc_ir::ops::{Select, Sqrt, Sub};
 use tgc_ir::types::Dim;
 
 pub(crate) const ROWS: &[Row] = &[
@@ -188,6 +189,11 @@ fn lp_norm(cx: &mut NodeCx<'_, '_>) -> Res<Vec<Value>> {
         let t = if p == 1 { cx.op(Abs {}, &[x])? } else { cx.op(Mul {}, &[x, x])? };
         let s = cx.op(ReduceSum { axes: vec![axis], keepdims: true }, &[t])?;
         let n = if p == 1 { s } else { cx.op(Sqrt {}, &[s])? };
+        // a vector of zeros stays one
+        let d = cx.dtype(x);
+        let (zero, one) = (cx.num(d, 0.0)?, cx.num(d, 1.0)?);
+        let none = cx.op(Eq {}, &[n, zero])?;
+        let n = cx.op(Select {}, &[none, one, n])?;
         cx.op(Div {}, &[x, n])
     })?])
 }

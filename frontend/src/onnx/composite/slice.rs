@@ -112,6 +112,8 @@ fn forward(cx: &NodeCx<'_, '_>, d: &Dim, s: Pos, e: Pos) -> (Dim, Dim) {
     });
     let (start, len) = match (s, e) {
         (Pos::BeforeAll, _) => (zero.clone(), end),
+        // sizes are never negative, even where their range does not show it
+        (Pos::Front(a), _) if a.is(0) => (a, end),
         (Pos::Front(a), _) => (a.dmin(d), (end - a).dmax(&zero)),
         (Pos::Back(a), Pos::Back(b)) => {
             let reach = cx.simplify(a.dmin(d));

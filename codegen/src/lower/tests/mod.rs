@@ -1,0 +1,71 @@
+//! Property test of lowering and code: random regions, run as a graph, as a kernel, and compiled under random schedules.
+
+mod region;
+
+use super::lower_region;
+use crate::kernel::interp::{self, Stop};
+use crate::lower::math::lower_kernel;
+use region::{Region, Rng};
+use tgc_ir::accuracy::within;
+use tgc_ir::interp::run_graph_bounded;
+use tgc_ir::tensor::{Data, Tensor};
+use tgc_ir::types::Atom;
+
+/// Number of regions, from the environment for long runs.
+fn count(default: u64) -> u64 {
+    std::env::var("TGC_KERNELS").ok().and_then(|v| v.parse().ok()).unwrap_or(default)
+}
+
+fn zeros(t: &Tensor) -> Tensor {
+    Tensor { data: Data::new(vec![0u8; t.data.bytes().len()]), ..t.clone() }
+}
+
+/// One region: graph interpreter against kernel interpreter within the bound. True when it was one kernel that ran.
+fn check_region(seed: u64, r: &Region) -> bool {
+    let show = || format!("seed {seed}\n{}", tgc_ir::text::print_graph(&r.graph));
+    let want = match run_graph_bounded(&r.graph, &r.inputs, &|_| None) {
+        Ok(w) => w,
+        Err(_) => return false,
+    };
+    let low = lower_region(&r.graph, &r.graph.symbols, &[]).unwrap_or_else(|d| panic!("{d}\n{}", show()));
+    let mut kernel = low.kernel;
+    kernel.name = "k".to_string();
+    if let Some(d) = crate::kernel::verify::verify(&kernel).into_iter().next() {
+        panic!("{d}\n{}\n{kernel:#?}", show());
+    }
+    lower_kernel(&mut kernel).unwrap_or_else(|d| panic!("{d}\n{}", show()));
+    let leaf = |a: &Atom| match a {
+        Atom::Sym(s) => r.symbols.get(&**s).copied(),
+        _ => None,
+    };
+    let params: Vec<i64> = low.dims.iter().map(|d| d.eval(&leaf).unwrap()).collect();
+    let mut args: Vec<Tensor> = r.inputs.clone();
+    args.extend(want.iter().map(|w| zeros(&w.tensor)));
+    match interp::run(&kernel, &params, &mut args) {
+        Ok(()) => {}
+        Err(Stop::Trap(s)) => panic!("trap {s}\n{}", show()),
+        Err(Stop::Fault(d)) => panic!("{d}\n{}\n{kernel:#?}", show()),
+    }
+    let outs = &args[r.inputs.len()..];
+    for (got, want) in outs.iter().zip(&want) {
+        if let Err(m) = within(got, &want.tensor, &want.bound) {
+            panic!("{m}\n{}\n{kernel:#?}", show());
+        }
+    }
+    true
+}
+
+#[test]
+fn kernels_equal_graphs() {
+    let mut done = 0;
+    let wanted = count(500);
+    for seed in 0..wanted * 40 {
+        if done == wanted {
+            break;
+        }
+        if let Some(r) = region::random(&mut Rng::new(seed)) {
+            done += u64::from(check_region(seed, &r));
+        }
+    }
+    assert_eq!(done, wanted);
+}

@@ -1,0 +1,10 @@
+//! Tests of the ONNX importer through its public functions: small models are built here, imported, verified and run by
+//! the interpreter against numbers worked out by hand.
+
+mod dims;
+mod model;
+mod mutate;
+mod ops;
+mod refuse;
+mod shapes;
+mod tensors;
