@@ -50,7 +50,9 @@ impl Tolerance {
 pub fn ulps(op: Un, d: DType) -> f64 {
     let n = match op {
         Un::Exp | Un::Log | Un::Tanh | Un::Erf | Un::Sin | Un::Cos => 2.0,
-        Un::Neg | Un::Abs | Un::Sqrt | Un::Floor | Un::Ceil | Un::Round | Un::Trunc | Un::Not | Un::IsNan => return 0.0,
+        Un::Neg | Un::Abs | Un::Sqrt | Un::Floor | Un::Ceil | Un::Round | Un::Trunc | Un::Not | Un::IsNan => {
+            return 0.0;
+        }
     };
     scale_ulps(n, d)
 }
@@ -149,8 +151,15 @@ impl fmt::Display for Mismatch {
 /// itself; an infinity is also right where the bound reaches beyond the type's greatest number. Integers, bool and
 /// storage types compare exactly where the bound is below 1. Errs with the worst element.
 pub fn within(got: &Tensor, want: &Tensor, bound: &[f64]) -> Result<(), Box<Mismatch>> {
-    let mut worst =
-        Mismatch { whole: None, index: vec![], got: 0.0, want: 0.0, allowed: 0.0, count: 0, of: want.numel() };
+    let mut worst = Mismatch {
+        whole: None,
+        index: vec![],
+        got: 0.0,
+        want: 0.0,
+        allowed: 0.0,
+        count: 0,
+        of: want.numel(),
+    };
     if got.dtype != want.dtype || got.shape != want.shape {
         let show = |t: &Tensor| format!("{}{:?}", t.dtype, t.shape);
         worst.whole = Some(format!("got a tensor {}, want {}", show(got), show(want)));
@@ -180,7 +189,11 @@ pub fn within(got: &Tensor, want: &Tensor, bound: &[f64]) -> Result<(), Box<Mism
             continue;
         }
         worst.count += 1;
-        let ratio = if diff.is_nan() || diff.is_infinite() { f64::INFINITY } else { diff / allowed.max(f64::MIN_POSITIVE) };
+        let ratio = if diff.is_nan() || diff.is_infinite() {
+            f64::INFINITY
+        } else {
+            diff / allowed.max(f64::MIN_POSITIVE)
+        };
         if ratio > excess {
             (at, excess) = (i, ratio);
             (worst.got, worst.want, worst.allowed) = (gv, wv, allowed);

@@ -350,11 +350,10 @@ impl Graph {
         }
     }
 
-    /// Removes nodes that nothing reads (inputs stay); returns how many.
-    pub(crate) fn sweep(&mut self) -> usize {
+    /// Removes those of `start`, and what they read, that nothing reads (inputs stay).
+    pub(crate) fn sweep(&mut self, start: Vec<NodeId>) {
         let live: BTreeSet<NodeId> = self.outputs.iter().map(|o| o.value.node).chain(self.inputs.iter().copied()).collect();
-        let mut todo: Vec<NodeId> = self.index.keys().copied().collect();
-        let before = todo.len();
+        let mut todo = start;
         while let Some(id) = todo.pop() {
             let Some(&ix) = self.index.get(&id) else { continue };
             let used = self.nodes.edges_directed(ix, Direction::Outgoing).next().is_some();
@@ -365,7 +364,42 @@ impl Graph {
             self.nodes.remove_node(ix);
             self.index.remove(&id);
         }
-        before - self.index.len()
+    }
+
+    /// Removes nodes that nothing reads yet, newest first, and guards beyond the first `guards`: undoes additions.
+    pub(crate) fn undo(&mut self, added: &[NodeId], guards: usize) {
+        for id in added.iter().rev() {
+            if let Some(ix) = self.index.remove(id) {
+                self.nodes.remove_node(ix);
+            }
+        }
+        self.guards.truncate(guards);
+    }
+
+    /// False when no reader of `replaced` is needed to compute `from`, so that the readers can read something computed
+    /// from `from` instead. True when one is, or when symbols bound on the way order nodes beyond their operands.
+    pub(crate) fn may_depend(&self, from: &[Value], replaced: &[Value]) -> bool {
+        if self.nodes.node_weights().any(|s| matches!(s.node.op, Op::BindDim(_))) {
+            return true;
+        }
+        let bound = petgraph::visit::NodeIndexable::node_bound(&self.nodes);
+        let (mut readers, mut seen) = (vec![false; bound], vec![false; bound]);
+        for v in replaced {
+            let Some(&ix) = self.index.get(&v.node) else { continue };
+            for e in self.nodes.edges_directed(ix, Direction::Outgoing).filter(|e| e.weight().result == v.result) {
+                readers[e.target().index()] = true;
+            }
+        }
+        let mut todo: Vec<NodeIndex> = from.iter().filter_map(|v| self.index.get(&v.node)).copied().collect();
+        while let Some(ix) = todo.pop() {
+            if readers[ix.index()] {
+                return true;
+            }
+            if !std::mem::replace(&mut seen[ix.index()], true) {
+                todo.extend(self.nodes.neighbors_directed(ix, Direction::Incoming));
+            }
+        }
+        false
     }
 
     fn binds_used_symbol(&self, id: NodeId) -> bool {

@@ -27,7 +27,7 @@ pub(crate) fn propagate(op: &Op, operands: &[Fact], results: &mut [Fact], symbol
         }
         _ => {}
     }
-    if !operands.iter().any(|f| f.known.is_some()) {
+    if !operands.is_empty() && !operands.iter().any(|f| f.known.is_some()) {
         return;
     }
     let ins: Vec<Type> = operands.iter().map(|f| f.ty.clone()).collect();

@@ -5,7 +5,6 @@ use crate::diag::{Diag, Loc};
 use crate::graph::{Graph, NodeId, Value, infer_node};
 use crate::ops::Op;
 use crate::types::{Fact, Type};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A value in a patch: one of the graph's, or a result of a node the patch adds.
@@ -116,8 +115,9 @@ impl<'g> Patch<'g> {
 }
 
 impl Graph {
-    /// Applies an edit made for this graph by rule `rule`: all of it or, on an error, nothing. Nodes that nothing reads
-    /// any more are removed. Gives the nodes added that are still there.
+    /// Applies an edit made for this graph by rule `rule`: all of it or, on an error, nothing. Replaced nodes that
+    /// nothing reads any more are removed, with what only they read; an edit that replaces nothing removes every unread
+    /// node. Gives the nodes added that are still there.
     pub fn apply(&mut self, edit: Edit, rule: &str) -> Result<Vec<NodeId>, Diag> {
         let fault = |m: String| Diag::error("E-IR-020", format!("rule `{rule}`: {m}")).at(&edit.loc);
         for (old, new) in &edit.replace {
@@ -131,12 +131,28 @@ impl Graph {
                 return Err(fault(format!("changes the type of a value from {have} to {to}")));
             }
         }
+        if !self.may_cycle(&edit) {
+            return self.apply_unchecked(edit, rule);
+        }
         let backup = self.clone();
-        let result = self.apply_unchecked(edit, rule);
+        let loc = edit.loc.clone();
+        let mut result = self.apply_unchecked(edit, rule);
+        if self.topo().len() != self.len() {
+            result = Err(Diag::error("E-IR-021", format!("rule `{rule}` makes a cycle")).at(&loc));
+        }
         if result.is_err() {
             *self = backup;
         }
         result
+    }
+
+    /// False when the edit certainly makes no cycle: what its nodes read does not depend on what will read them.
+    fn may_cycle(&self, edit: &Edit) -> bool {
+        let old = |v: &PVal| if let PVal::Old(v) = v { Some(*v) } else { None };
+        let read = edit.nodes.iter().flat_map(|n| &n.operands).chain(edit.replace.iter().map(|r| &r.1));
+        let read: Vec<Value> = read.filter_map(old).collect();
+        let replaced: Vec<Value> = edit.replace.iter().map(|r| r.0).collect();
+        read.iter().any(|v| replaced.contains(v)) || self.may_depend(&read, &replaced)
     }
 
     fn apply_unchecked(&mut self, edit: Edit, rule: &str) -> Result<Vec<NodeId>, Diag> {
@@ -149,18 +165,76 @@ impl Graph {
             PVal::Old(v) => v,
             PVal::New(n, r) => Value { node: made[n], result: r },
         };
+        let guards = self.guards().len();
         for n in edit.nodes {
             let operands: Vec<Value> = n.operands.iter().map(|&v| at(&made, v)).collect();
-            made.push(self.add(n.op, &operands, n.regions, loc.clone())?);
+            match self.add(n.op, &operands, n.regions, loc.clone()) {
+                Ok(id) => made.push(id),
+                Err(e) => {
+                    self.undo(&made, guards);
+                    return Err(e);
+                }
+            }
         }
+        // An edit that replaces nothing is a request to remove all that is unread.
+        let mut unread = if edit.replace.is_empty() { self.ids() } else { made.clone() };
         for (old, new) in edit.replace {
             self.replace_uses(old, at(&made, new));
+            unread.push(old.node);
         }
-        self.sweep();
-        if self.topo().len() != self.len() {
-            return Err(Diag::error("E-IR-021", format!("rule `{rule}` makes a cycle")).at(&loc));
-        }
-        let kept: BTreeSet<NodeId> = self.ids().into_iter().collect();
-        Ok(made.into_iter().filter(|m| kept.contains(m)).collect())
+        self.sweep(unread);
+        Ok(made.into_iter().filter(|m| self.node(*m).is_some()).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::{parse_graph, print_graph};
+
+    fn graph() -> (Graph, [Value; 3]) {
+        let text = "graph @f(%x: f32[n]) -> f32[n] { %a = neg %x : f32[n] %b = exp %a : f32[n] return %b }";
+        let g = parse_graph(text).unwrap();
+        let v: Vec<Value> = g.topo().into_iter().map(|node| Value { node, result: 0 }).collect();
+        (g, [v[0], v[1], v[2]])
+    }
+
+    #[test]
+    fn a_patch_that_makes_a_cycle_changes_nothing() {
+        let (mut g, [_, a, b]) = graph();
+        let before = print_graph(&g);
+        let mut p = Patch::new(&g, a.node);
+        let c = p.op(crate::ops::Abs {}, &[b.into()]).unwrap();
+        p.replace(a, c);
+        let edit = p.finish();
+        assert_eq!(g.apply(edit, "r").unwrap_err().code, "E-IR-021");
+        assert_eq!(print_graph(&g), before);
+        let mut p = Patch::new(&g, a.node);
+        p.replace(a, b);
+        let edit = p.finish();
+        assert_eq!(g.apply(edit, "r").unwrap_err().code, "E-IR-021");
+        assert_eq!(print_graph(&g), before);
+    }
+
+    #[test]
+    fn replaced_nodes_and_what_only_they_read_are_removed() {
+        let (mut g, [x, a, b]) = graph();
+        let mut p = Patch::new(&g, b.node);
+        let c = p.op(crate::ops::Abs {}, &[x.into()]).unwrap();
+        p.replace(b, c);
+        let edit = p.finish();
+        assert_eq!(g.apply(edit, "r").unwrap().len(), 1);
+        assert!(g.node(a.node).is_none() && g.node(b.node).is_none());
+        assert_eq!(g.len(), 2);
+    }
+
+    #[test]
+    fn a_patch_that_changes_a_type_is_refused() {
+        let (mut g, [x, a, _]) = graph();
+        let mut p = Patch::new(&g, a.node);
+        let c = p.op(crate::ops::Cast { to: crate::types::DType::F64 }, &[x.into()]).unwrap();
+        p.replace(a, c);
+        let edit = p.finish();
+        assert_eq!(g.apply(edit, "r").unwrap_err().code, "E-IR-020");
     }
 }

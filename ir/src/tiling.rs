@@ -33,7 +33,9 @@ pub fn tiling(region: &Graph) -> Result<Option<Tiling>, Diag> {
         let alone = match &class {
             Class::Opaque(_) | Class::Cumulate(_) => true,
             Class::Index(ix) => ix.scatter.is_some(),
-            Class::Map(_) | Class::Reduce(_) | Class::Contract(_) | Class::View(_) | Class::Window(_) => false,
+            Class::Map(_) | Class::Reduce(_) | Class::Contract(_) | Class::View(_) | Class::Window(_) => {
+                false
+            }
         };
         if alone && nodes.len() > 1 {
             return Ok(None);
@@ -46,7 +48,8 @@ pub fn tiling(region: &Graph) -> Result<Option<Tiling>, Diag> {
 
 /// Inputs and constants are read freely; dims as data are computed only where they are a result.
 fn is_compute(region: &Graph, id: NodeId) -> bool {
-    let is_dims = |op: &Op| matches!(op, Op::ConstDims(_)) && !region.is_output(Value { node: id, result: 0 });
+    let is_dims =
+        |op: &Op| matches!(op, Op::ConstDims(_)) && !region.is_output(Value { node: id, result: 0 });
     region.op_of(id).is_some_and(|op| !matches!(op, Op::Input(_) | Op::Constant(_)) && !is_dims(op))
 }
 
@@ -165,8 +168,8 @@ impl Axes {
         let Some(&(at, rank)) = self.base.get(&out) else { return };
         for j in 0..rank {
             let label = ix.at.get(j).and_then(as_label);
-            let whole =
-                label.is_some_and(|l| seen.insert(l) && updates.get(l as usize) == Some(&self.extent[at + j]));
+            let whole = label
+                .is_some_and(|l| seen.insert(l) && updates.get(l as usize) == Some(&self.extent[at + j]));
             if !whole {
                 self.make_full(at + j);
             }
@@ -281,7 +284,8 @@ impl Axes {
             return None;
         }
         let place = |a: usize| grid.iter().position(|g| *g == self.root(a));
-        let axes = self.base.iter().map(|(v, &(at, rank))| (*v, (at..at + rank).map(place).collect())).collect();
+        let axes =
+            self.base.iter().map(|(v, &(at, rank))| (*v, (at..at + rank).map(place).collect())).collect();
         Some(Tiling { grid: grid.iter().map(|&r| self.extent[r].clone()).collect(), axes })
     }
 }

@@ -52,9 +52,14 @@ pub fn check_module(path: &Path) -> Result<Module, Vec<Diag>> {
     let p = load(path)?;
     let mut bad = Vec::new();
     for (name, hash) in &p.hashes {
-        let Some(t) = p.module.weights.get(name).filter(|t| t.data.bytes().len() > HASHED_AT_ONCE) else { continue };
+        let Some(t) = p.module.weights.get(name).filter(|t| t.data.bytes().len() > HASHED_AT_ONCE) else {
+            continue;
+        };
         if !blake3::hash(t.data.bytes()).to_hex().eq_ignore_ascii_case(hash) {
-            bad.push(Diag::error("E-TXT-011", format!("the bytes of weight {name:?} are not those of the text")));
+            bad.push(Diag::error(
+                "E-TXT-011",
+                format!("the bytes of weight {name:?} are not those of the text"),
+            ));
         }
     }
     if bad.is_empty() { Ok(p.module) } else { Err(bad) }
@@ -64,7 +69,10 @@ fn load(path: &Path) -> Result<text::Parsed, Vec<Diag>> {
     let bytes = fs::read(path).map_err(|e| vec![unreadable(path, &e)])?;
     let text = String::from_utf8(bytes).map_err(|e| {
         let m = format!("{}: byte {} is not UTF-8 text", path.display(), e.utf8_error().valid_up_to());
-        vec![Diag::error("E-STORE-003", m).help("a .tgir file is text; a model in another form has to be imported")]
+        vec![
+            Diag::error("E-STORE-003", m)
+                .help("a .tgir file is text; a model in another form has to be imported"),
+        ]
     })?;
     let side = side_file(path);
     let store = if side.exists() { Some(Store::open(&side).map_err(|d| vec![d])?) } else { None };
@@ -120,8 +128,11 @@ impl Store {
     /// The tensor, of type `want` if that is stored in the way this one is.
     fn get(&self, name: &str, want: DType) -> Option<Tensor> {
         let info = self.metadata.info(name)?;
-        let dtype =
-            if stored_as(want) == info.dtype { want } else { DType::all().find(|d| stored_as(*d) == info.dtype)? };
+        let dtype = if stored_as(want) == info.dtype {
+            want
+        } else {
+            DType::all().find(|d| stored_as(*d) == info.dtype)?
+        };
         let (start, end) = info.data_offsets;
         let (start, end) = (self.base.checked_add(start)?, self.base.checked_add(end)?);
         Tensor::from_bytes(dtype, &info.shape, Data::new(Slice { map: self.map.clone(), start, end }))

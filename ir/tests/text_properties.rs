@@ -6,8 +6,8 @@ use tgc_ir::diag::Loc;
 use tgc_ir::graph::{Graph, Guard, Value};
 use tgc_ir::module::Module;
 use tgc_ir::ops::{
-    Add, BindDim, Cast, Concat, ConstDims, Constant, Fused, Gather, Iota, Matmul, Mul, Op, Pad, ReduceSum, Relu, Reshape,
-    Softmax, TopK, Transpose,
+    Add, BindDim, Cast, Concat, ConstDims, Constant, Fused, Gather, Iota, Matmul, Mul, Op, Pad, ReduceSum,
+    Relu, Reshape, Softmax, TopK, Transpose,
 };
 use tgc_ir::scalar::Scalar;
 use tgc_ir::tensor::Tensor;
@@ -78,7 +78,9 @@ fn step(g: &mut Graph, values: &mut Vec<Value>, (kind, a, b, n): Step, i: usize)
             let v: Vec<i64> = (0..n.rem_euclid(6)).collect();
             (Constant { value: Tensor::from_ints(DType::I64, &[v.len()], &v), shape: None }.into(), vec![])
         }
-        12 => (ConstDims { dims: vec![dim(n), Dim::from(n)], dtype: DType::I64, scalar: false }.into(), vec![]),
+        12 => {
+            (ConstDims { dims: vec![dim(n), Dim::from(n)], dtype: DType::I64, scalar: false }.into(), vec![])
+        }
         13 => (Iota { axis: 0, shape: vec![dim(n), dim(n + 1)], dtype: DType::I64 }.into(), vec![]),
         14 => (Concat { axis: n % 2 }.into(), two),
         15 => (Gather { axis: 0 }.into(), two),
@@ -90,8 +92,11 @@ fn step(g: &mut Graph, values: &mut Vec<Value>, (kind, a, b, n): Step, i: usize)
         18 => (BindDim { symbol: "k".into() }.into(), one),
         _ => {
             let mut r = Graph::region(&g.symbols);
-            let inner: Vec<Value> =
-                two.iter().filter_map(|v| g.ty(*v).cloned()).map(|t| r.input("", t, Loc::default())).collect();
+            let inner: Vec<Value> = two
+                .iter()
+                .filter_map(|v| g.ty(*v).cloned())
+                .map(|t| r.input("", t, Loc::default()))
+                .collect();
             let Some(&first) = inner.first() else { return };
             let out = r.op(Add {}, &[first, first], &Loc::new("inside")).unwrap_or(first);
             r.output("y0", out);
@@ -121,7 +126,12 @@ fn arb_graph() -> impl Strategy<Value = Graph> {
 }
 
 /// Every fixture of the repository.
-fn fixtures() -> Vec<String> {
+fn fixtures() -> &'static [String] {
+    static ALL: std::sync::OnceLock<Vec<String>> = std::sync::OnceLock::new();
+    ALL.get_or_init(find_fixtures)
+}
+
+fn find_fixtures() -> Vec<String> {
     fn walk(dir: &std::path::Path, out: &mut Vec<String>) {
         let Ok(entries) = std::fs::read_dir(dir) else { return };
         let mut paths: Vec<_> = entries.filter_map(|e| e.ok().map(|e| e.path())).collect();
@@ -161,14 +171,76 @@ fn digest(text: &str) {
 
 /// Pieces that the grammar is made of, to be strung together at random.
 const PIECES: [&str; 60] = [
-    "graph ", "@f", "(", ")", "{", "}", "[", "]", "<", ">", "->", ":", ",", "=", "..", "^", "-", "*", "+", "%x", "%0", "%1 = ",
-    "add ", "constant ", "splat ", "weight ", "state ", "dim ", "guard ", "variant when ", "fails ", "return ", "fused", "cond",
-    "bind_dim ", "slice ", "floordiv(", "min(", "bcast(", "eq(", "and(", "not(", "true", "nan", "inf", "f32", "i64", "bool", "n",
-    "dense", "file", "loc ", "via ", "in ", "anonymous", "\"s\"", "0.5", "9223372036854775808", "0x1f", "\n",
+    "graph ",
+    "@f",
+    "(",
+    ")",
+    "{",
+    "}",
+    "[",
+    "]",
+    "<",
+    ">",
+    "->",
+    ":",
+    ",",
+    "=",
+    "..",
+    "^",
+    "-",
+    "*",
+    "+",
+    "%x",
+    "%0",
+    "%1 = ",
+    "add ",
+    "constant ",
+    "splat ",
+    "weight ",
+    "state ",
+    "dim ",
+    "guard ",
+    "variant when ",
+    "fails ",
+    "return ",
+    "fused",
+    "cond",
+    "bind_dim ",
+    "slice ",
+    "floordiv(",
+    "min(",
+    "bcast(",
+    "eq(",
+    "and(",
+    "not(",
+    "true",
+    "nan",
+    "inf",
+    "f32",
+    "i64",
+    "bool",
+    "n",
+    "dense",
+    "file",
+    "loc ",
+    "via ",
+    "in ",
+    "anonymous",
+    "\"s\"",
+    "0.5",
+    "9223372036854775808",
+    "0x1f",
+    "\n",
 ];
 
+/// 300 cases, or as many as `PROPTEST_CASES` says.
+fn config() -> ProptestConfig {
+    let given = std::env::var("PROPTEST_CASES").ok().and_then(|v| v.parse().ok());
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(given.unwrap_or(300)) }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+    #![proptest_config(config())]
 
     #[test]
     fn graphs_read_back(g in arb_graph()) {
@@ -191,8 +263,7 @@ proptest! {
 
     #[test]
     fn damaged_fixtures_never_panic(which in any::<prop::sample::Index>(), cuts in prop::collection::vec((any::<prop::sample::Index>(), 0u8..6, 0..PIECES.len(), -3i64..3), 1..6)) {
-        let all = fixtures();
-        let mut text = which.get(&all).clone().into_bytes();
+        let mut text = which.get(fixtures()).clone().into_bytes();
         for (at, kind, piece, delta) in cuts {
             let i = at.index(text.len().max(1)).min(text.len().saturating_sub(1));
             match kind {

@@ -33,6 +33,7 @@ fn first_unread(g: &Graph) -> Option<NodeId> {
     for id in g.ids() {
         read.extend(g.operands(id).iter().map(|v| v.node));
     }
-    let before = |id: &NodeId| !read.contains(id) && !matches!(g.op_of(*id), Some(tgc_ir::ops::Op::BindDim(_)));
+    let before =
+        |id: &NodeId| !read.contains(id) && !matches!(g.op_of(*id), Some(tgc_ir::ops::Op::BindDim(_)));
     g.ids().into_iter().find(before)
 }

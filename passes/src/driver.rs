@@ -17,8 +17,10 @@ pub struct Options {
     pub passes: Option<Vec<String>>,
     /// Verify after every pass, not only before the first and after the last.
     pub verify_each: bool,
-    /// Passes after which the module is printed; `all` stands for every one.
-    pub print_after: Vec<String>,
+    /// Print the module after every pass.
+    pub print_after_all: bool,
+    /// Print the module after this pass.
+    pub print_after: Option<String>,
     /// The last pass to run (its first occurrence).
     pub stop_after: Option<String>,
     /// Optional passes apply only so many patches in all.
@@ -28,8 +30,14 @@ pub struct Options {
 impl Default for Options {
     /// The default pipeline; verification after every pass in debug builds.
     fn default() -> Options {
-        let verify_each = cfg!(debug_assertions);
-        Options { passes: None, verify_each, print_after: Vec::new(), stop_after: None, bisect: None }
+        Options {
+            passes: None,
+            verify_each: cfg!(debug_assertions),
+            print_after_all: false,
+            print_after: None,
+            stop_after: None,
+            bisect: None,
+        }
     }
 }
 
@@ -57,9 +65,10 @@ pub fn run_pipeline(module: &mut Module, options: &Options) -> Result<Report, Ve
     let mut replaced = Vec::new();
     for (at, row) in rows.iter().enumerate() {
         let start = Instant::now();
-        run_pass(module, row, &mut log, &mut replaced).map_err(|d| vec![d.note(format!("in pass `{}`", row.name))])?;
+        run_pass(module, row, &mut log, &mut replaced)
+            .map_err(|d| vec![d.note(format!("in pass `{}`", row.name))])?;
         report.times.push((row.name, start.elapsed()));
-        if options.print_after.iter().any(|p| p == "all" || p == row.name) {
+        if options.print_after_all || options.print_after.as_deref() == Some(row.name) {
             report.texts.push((format!("{}: {}", at + 1, row.name), tgc_ir::text::print_module(module)));
         }
         if options.verify_each || at + 1 == rows.len() {
@@ -98,7 +107,7 @@ fn select(options: &Options) -> Result<Vec<&'static Row>, Vec<Diag>> {
         }
         row
     };
-    for name in options.print_after.iter().filter(|n| *n != "all").chain(&options.stop_after) {
+    for name in options.print_after.iter().chain(&options.stop_after) {
         find(name);
     }
     let names: Vec<&str> = match &options.passes {
@@ -110,8 +119,11 @@ fn select(options: &Options) -> Result<Vec<&'static Row>, Vec<Diag>> {
         match rows.iter().position(|r| r.name == stop) {
             Some(last) => rows.truncate(last + 1),
             None if faults.is_empty() => faults.push(
-                Diag::error("E-PASS-004", format!("cannot stop after `{stop}`: it is not among the passes to run"))
-                    .help(format!("passes to run: {}", names.join(", "))),
+                Diag::error(
+                    "E-PASS-004",
+                    format!("cannot stop after `{stop}`: it is not among the passes to run"),
+                )
+                .help(format!("passes to run: {}", names.join(", "))),
             ),
             None => {}
         }

@@ -75,7 +75,8 @@ fn evaluate(g: &Graph, id: NodeId, cx: &Cx<'_>) -> Option<Fold> {
         return None;
     }
     let ins: Vec<Tensor> = operands.iter().map(|v| tensor(g, *v, cx)).collect::<Option<_>>()?;
-    let results = tgc_ir::interp::eval_node(&node.op, &ins, &[], &g.symbols, &Default::default(), &outs).ok()?;
+    let results =
+        tgc_ir::interp::eval_node(&node.op, &ins, &[], &g.symbols, &Default::default(), &outs).ok()?;
     let right = results.len() == outs.len() && results.iter().zip(&outs).all(|(r, t)| r.ty() == *t);
     right.then_some(Fold { results, weights })
 }
@@ -130,9 +131,17 @@ fn replacement(g: &Graph, id: NodeId, fold: Fold, cx: &mut Cx<'_>) -> Result<(Ed
         let op = match fold.weights.first() {
             None => constant(value),
             Some(first) => {
-                let name = cx.add_weight(&format!("{first}.{}", g.op_of(id).map_or("", |op| op.name())), value.clone());
+                let name = cx.add_weight(
+                    &format!("{first}.{}", g.op_of(id).map_or("", |op| op.name())),
+                    value.clone(),
+                );
                 cx.replaced.push(name.clone());
-                Weight { name, dtype: value.dtype, shape: value.shape.iter().map(|&d| Dim::from(d)).collect() }.into()
+                Weight {
+                    name,
+                    dtype: value.dtype,
+                    shape: value.shape.iter().map(|&d| Dim::from(d)).collect(),
+                }
+                .into()
             }
         };
         let new = p.op(op, &[])?;

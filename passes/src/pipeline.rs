@@ -49,7 +49,10 @@ mod tests {
         for (at, name) in DEFAULT.iter().enumerate() {
             let row = PASSES.iter().find(|r| r.name == *name).expect("a pass of the table");
             for before in row.after {
-                assert!(PASSES.iter().any(|r| r.name == *before), "`{name}` names `{before}`, which is no pass");
+                assert!(
+                    PASSES.iter().any(|r| r.name == *before),
+                    "`{name}` names `{before}`, which is no pass"
+                );
                 let first = DEFAULT.iter().position(|n| n == before);
                 assert!(first.is_none_or(|f| f < at), "`{name}` must come after `{before}`");
             }

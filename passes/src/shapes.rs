@@ -50,7 +50,8 @@ fn known_op(ty: &Type, elems: &[KnownElem]) -> Option<Op> {
     if let Some(scalars) = elems.iter().map(scalar).collect::<Option<Vec<Scalar>>>() {
         let right = scalars.iter().all(|s| s.dtype == ty.dtype);
         let shape = ty.as_fixed().filter(|_| right)?;
-        if let Some(first) = scalars.first().filter(|f| scalars.len() > 1 && scalars.iter().all(|s| s == *f)) {
+        if let Some(first) = scalars.first().filter(|f| scalars.len() > 1 && scalars.iter().all(|s| s == *f))
+        {
             return Some(splat_constant(ty, *first));
         }
         return Some(Constant { value: Tensor::from_scalars(ty.dtype, &shape, scalars), shape: None }.into());

@@ -51,7 +51,9 @@ fn inputs(m: &Module, size: i64, seed: u64) -> Vec<Tensor> {
         let shape: Vec<usize> = ty.shape.iter().map(|d| d.eval(&leaf).unwrap() as usize).collect();
         let n = shape.iter().product();
         let elem = |i: usize, r: i64| match ty.dtype {
-            d if d.is_float() => Scalar::from_f64(d, if i == 0 { -0.0 } else { (r % 4001 - 2000) as f64 / 1000.0 }),
+            d if d.is_float() => {
+                Scalar::from_f64(d, if i == 0 { -0.0 } else { (r % 4001 - 2000) as f64 / 1000.0 })
+            }
             DType::Bool => Scalar::bool(r % 2 == 0),
             d => Scalar::from_int(d, i128::from(r)),
         };
@@ -141,7 +143,8 @@ fn everything_that_computes_ends_in_a_kernel() {
         for g in m.graphs() {
             for id in g.ids() {
                 let op = g.op_of(id).unwrap().name();
-                let structure = ["input", "weight", "constant", "fused", "bind_dim", "cond", "repeat"].contains(&op);
+                let structure =
+                    ["input", "weight", "constant", "fused", "bind_dim", "cond", "repeat"].contains(&op);
                 assert!(structure, "{}::{}: `{op}` is left\n{}", f.pass, f.name, print_module(&m));
                 for region in &g.node(id).unwrap().regions {
                     if op == "fused" {
@@ -170,22 +173,20 @@ fn bisection_stops_after_so_many_patches_and_stays_right() {
 #[test]
 fn unknown_names_list_the_valid_ones() {
     let fixture = &fixtures()[0];
-    let options = Options { passes: Some(vec!["fuze".into()]), stop_after: Some("dcf".into()), ..Options::default() };
+    let options =
+        Options { passes: Some(vec!["fuze".into()]), stop_after: Some("dcf".into()), ..Options::default() };
     let faults = run_pipeline(&mut fixture.module.clone(), &options).unwrap_err();
     assert_eq!(faults.len(), 2);
     assert!(faults.iter().all(|f| f.code == "E-PASS-001" && f.help.as_ref().unwrap().contains("decompose")));
-    let options = Options { passes: Some(vec!["dce".into()]), stop_after: Some("cse".into()), ..Options::default() };
+    let options =
+        Options { passes: Some(vec!["dce".into()]), stop_after: Some("cse".into()), ..Options::default() };
     assert_eq!(run_pipeline(&mut fixture.module.clone(), &options).unwrap_err()[0].code, "E-PASS-004");
 }
 
 #[test]
 fn the_driver_stops_prints_and_times() {
     let fixture = &fixtures()[0];
-    let options = Options {
-        stop_after: Some("cse".into()),
-        print_after: vec!["all".into()],
-        ..Options::default()
-    };
+    let options = Options { stop_after: Some("cse".into()), print_after_all: true, ..Options::default() };
     let report = run_pipeline(&mut fixture.module.clone(), &options).unwrap();
     let names: Vec<&str> = report.times.iter().map(|t| t.0).collect();
     assert_eq!(names, ["canonicalise", "fold_constants", "simplify_shapes", "cse"]);

@@ -92,7 +92,11 @@ pub fn choose_sizes(g: &Graph, h: &Header, rng: &mut Rng) -> Result<Vec<Sizes>, 
         // sizes of 1 and above first, wider and narrower ones when that finds nothing
         let spread = 2 + attempt / 100;
         let pick = |(n, lo, hi): &(String, i64, i64), rng: &mut Rng| {
-            let least = if attempt < 400 { (*lo).max(2).min(*hi) } else { (*lo).max(i64::from(attempt % 2 == 0)).min(*hi) };
+            let least = if attempt < 400 {
+                (*lo).max(2).min(*hi)
+            } else {
+                (*lo).max(i64::from(attempt % 2 == 0)).min(*hi)
+            };
             (n.clone(), rng.within(least, least.saturating_add(spread).min(*hi)))
         };
         let s: Sizes = open.iter().map(|o| pick(o, rng)).collect();
@@ -117,7 +121,9 @@ pub fn tensor(dtype: DType, shape: &[usize], range: Option<(i64, i64)>, rng: &mu
             let t = rng.within(0, 1 << 20) as f64 / f64::from(1 << 20);
             Scalar::from_f64(d, lo as f64 + t * (hi - lo) as f64)
         }
-        (d, None) if d.is_float() => Scalar::from_f64(d, rng.within(-2 << 16, 2 << 16) as f64 / f64::from(1 << 16)),
+        (d, None) if d.is_float() => {
+            Scalar::from_f64(d, rng.within(-2 << 16, 2 << 16) as f64 / f64::from(1 << 16))
+        }
         (DType::Bool, _) => Scalar::bool(rng.within(0, 1) == 1),
         (d, Some((lo, hi))) => Scalar::from_int(d, i128::from(rng.within(lo, hi))),
         (d, None) if d.is_unsigned() => Scalar::from_int(d, i128::from(rng.within(0, 3))),

@@ -40,11 +40,20 @@ pub fn seeded(m: &Module, h: &Header, seed: u64) -> Result<Vec<Run>, String> {
     Ok(out)
 }
 
-fn seeded_run(entry: &str, g: &Graph, h: &Header, sizes: &Sizes, rng: &mut Rng, entries: usize) -> Result<Run, String> {
+fn seeded_run(
+    entry: &str,
+    g: &Graph,
+    h: &Header,
+    sizes: &Sizes,
+    rng: &mut Rng,
+    entries: usize,
+) -> Result<Run, String> {
     let mut inputs = Vec::new();
     for (name, ty) in data::inputs(g) {
-        let shape = data::shape(&ty, sizes).ok_or_else(|| format!("input `{name}`: no shape for {sizes:?}"))?;
-        let range = h.ranges.get(&format!("{entry}.{name}")).or_else(|| h.ranges.get(&name).filter(|_| entries == 1));
+        let shape =
+            data::shape(&ty, sizes).ok_or_else(|| format!("input `{name}`: no shape for {sizes:?}"))?;
+        let range =
+            h.ranges.get(&format!("{entry}.{name}")).or_else(|| h.ranges.get(&name).filter(|_| entries == 1));
         inputs.push(data::tensor(ty.dtype, &shape, range.copied(), rng));
     }
     Ok(Run { entry: entry.into(), inputs, how: format!("seeded run of @{entry} at {sizes:?}") })
@@ -93,10 +102,14 @@ pub fn check_case(m: &Module, c: &Case, tolerance: f64) -> Result<Run, String> {
             .to_f64()
             .iter()
             .zip(&got[at].bound)
-            .map(|(w, b)| (if b.is_finite() { *b } else { 0.0 }) + slack * w.abs().max(if tolerance > 0.0 { 1.0 } else { 0.0 }))
+            .map(|(w, b)| {
+                (if b.is_finite() { *b } else { 0.0 })
+                    + slack * w.abs().max(if tolerance > 0.0 { 1.0 } else { 0.0 })
+            })
             .map(|a| if a.is_finite() { a } else { 0.0 })
             .collect();
-        accuracy::within(&got[at].tensor, &want, &allowed).map_err(|e| format!("{}: output `{name}`: {e}", run.how))?;
+        accuracy::within(&got[at].tensor, &want, &allowed)
+            .map_err(|e| format!("{}: output `{name}`: {e}", run.how))?;
     }
     Ok(run)
 }
@@ -118,7 +131,10 @@ pub fn same(before: &Module, after: &Module, run: &Run, what: &str) -> Result<()
             .map_err(|e| format!("{}, {what}: output {i}: {e}", run.how))?;
         let open = allowed.iter().filter(|a| a.is_infinite()).count();
         if open * 2 > allowed.len() {
-            return Err(format!("{}, {what}: output {i}: the bound says nothing for {open} elements", run.how));
+            return Err(format!(
+                "{}, {what}: output {i}: the bound says nothing for {open} elements",
+                run.how
+            ));
         }
     }
     Ok(())

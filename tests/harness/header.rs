@@ -34,7 +34,8 @@ impl Header {
     }
 
     pub fn tolerance(&self) -> Result<f64, String> {
-        self.get("tolerance").map_or(Ok(0.0), |s| s.parse().map_err(|_| format!("tolerance `{s}` is no number")))
+        self.get("tolerance")
+            .map_or(Ok(0.0), |s| s.parse().map_err(|_| format!("tolerance `{s}` is no number")))
     }
 }
 
@@ -73,7 +74,10 @@ fn one(h: &mut Header, line: &str, kind: Kind) -> Result<(), String> {
     let (key, value) = (key.trim(), value.trim());
     let known = keys_of(kind);
     if !known.contains(&key) {
-        return Err(format!("unknown key `{key}`; known here: {}, and input, expect, range", known.join(", ")));
+        return Err(format!(
+            "unknown key `{key}`; known here: {}, and input, expect, range",
+            known.join(", ")
+        ));
     }
     if key == "sizes" {
         let mut sizes = BTreeMap::new();

@@ -56,7 +56,9 @@ fn text_fixture(text: &str, body: &str, h: &Header) -> Result<(), String> {
     match h.get("canonical") {
         None => {}
         Some("yes") if printed.trim() == body.trim() => {}
-        Some("yes") => return Err(format!("not what is printed:\n{}", difference(body.trim(), printed.trim()))),
+        Some("yes") => {
+            return Err(format!("not what is printed:\n{}", difference(body.trim(), printed.trim())));
+        }
         Some(v) => return Err(format!("`canonical: {v}`; only `yes` is known")),
     }
     if let Some(seed) = h.seed()? {
@@ -80,7 +82,10 @@ fn op_fixture(f: &Fixture, text: &str, h: &Header) -> Result<(), String> {
 }
 
 fn uses(g: &Graph, op: &str) -> bool {
-    g.ids().into_iter().filter_map(|i| g.node(i)).any(|n| n.op.name() == op || n.regions.iter().any(|r| uses(r, op)))
+    g.ids()
+        .into_iter()
+        .filter_map(|i| g.node(i))
+        .any(|n| n.op.name() == op || n.regions.iter().any(|r| uses(r, op)))
 }
 
 fn cases(m: &Module, h: &Header) -> Result<(), String> {
@@ -93,7 +98,9 @@ fn cases(m: &Module, h: &Header) -> Result<(), String> {
 
 /// The runs give the same after decomposition and after the default pipeline.
 fn transformed(m: &Module, runs: &[Run]) -> Result<(), String> {
-    for (what, names) in [("decomposed", Some(vec!["decompose".to_string()])), ("after the default pipeline", None)] {
+    for (what, names) in
+        [("decomposed", Some(vec!["decompose".to_string()])), ("after the default pipeline", None)]
+    {
         let mut after = m.clone();
         execute::passes(&mut after, names).map_err(|e| format!("{what}: {}", render(&e, "")))?;
         for run in runs {
@@ -140,7 +147,6 @@ fn pass_fixture(f: &Fixture, text: &str, h: &Header) -> Result<(), String> {
     let names: Vec<String> = h.need("pass")?.split(',').map(|s| s.trim().to_string()).collect();
     let mut after = m.clone();
     let fired = execute::passes(&mut after, Some(names)).map_err(|e| render(&e, text))?;
-    snapshot(f, &format!("{}{fired}\n", print_module(&after)));
     let seed = h.seed()?.ok_or("the header lacks `// seed: ...`")?;
     for run in execute::seeded(&m, h, seed)? {
         execute::same(&m, &after, &run, "before and after")?;
@@ -149,6 +155,8 @@ fn pass_fixture(f: &Fixture, text: &str, h: &Header) -> Result<(), String> {
         let run = execute::check_case(&m, c, h.tolerance()?)?;
         execute::same(&m, &after, &run, "before and after")?;
     }
+    // last, so that a wrong rewrite is found whether or not somebody has accepted its text
+    snapshot(f, &format!("{}{fired}\n", print_module(&after)));
     Ok(())
 }
 

@@ -55,7 +55,9 @@ pub fn op_table(tree: &Tree) -> Vec<String> {
     }
     for file in tree.files.iter().filter(|f| f.path.starts_with("tests/ops/") && f.path.ends_with(".tgir")) {
         let name = file.path.trim_start_matches("tests/ops/").trim_end_matches(".tgir");
-        if !rows.iter().any(|(row, _)| row == name) {
+        // refused graphs lie in a folder of their own, several an op
+        let op = name.strip_prefix("fail/").and_then(|n| n.rsplit_once("_c")).map_or(name, |(op, _)| op);
+        if !rows.iter().any(|(row, _)| row == op) {
             bad.push(format!("{}: there is no op of that name in the table", file.path));
         }
     }

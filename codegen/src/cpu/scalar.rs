@@ -87,11 +87,21 @@ impl<'c> Emit<'c, '_> {
         self.ir.ctx.f32_type().into()
     }
 
-    fn f16_to_f32(&self, v: V<'c>) -> R<V<'c>> {
-        if !self.target.has("f16c") && !self.target.has("neon") {
-            return Err(self.no("f16 arithmetic for CPUs without F16C (use target x86-64-v3)"));
+    fn needs_f16(&self) -> R<()> {
+        if self.target.has("f16c") || self.target.has("neon") {
+            return Ok(());
         }
+        Err(self.no("f16 on CPUs without F16C (use target x86-64-v3)"))
+    }
+
+    fn f16_to_f32(&self, v: V<'c>) -> R<V<'c>> {
+        self.needs_f16()?;
         self.ir.float_ext(v, self.f32t())
+    }
+
+    fn f32_to_f16(&self, v: V<'c>) -> R<V<'c>> {
+        self.needs_f16()?;
+        self.ir.float_trunc(v, self.reg(DType::F16)?)
     }
 
     /// A unary operation on a value of type `d`.
@@ -110,17 +120,13 @@ impl<'c> Emit<'c, '_> {
                 _ => Err(self.no(&format!("`{}` of {d}", op.name()))),
             };
         }
-        if d == DType::BF16 {
-            return Err(self.no(&format!("`{}` of bf16 that the math lowering left", op.name())));
+        if !matches!(d, DType::F32 | DType::F64) {
+            return Err(self.no(&format!("`{}` of {d} that the math lowering left", op.name())));
         }
-        match op {
-            Un::Neg => return b.fneg(a),
-            Un::Abs => return b.same("llvm.fabs", &[a]),
-            _ => {}
-        }
-        let x = if d == DType::F16 { self.f16_to_f32(a)? } else { a };
         let name = match op {
-            Un::IsNan => return b.fcmp(FloatPredicate::UNO, x, x),
+            Un::Neg => return b.fneg(a),
+            Un::IsNan => return b.fcmp(FloatPredicate::UNO, a, a),
+            Un::Abs => "llvm.fabs",
             Un::Sqrt => "llvm.sqrt",
             Un::Floor => "llvm.floor",
             Un::Ceil => "llvm.ceil",
@@ -128,19 +134,19 @@ impl<'c> Emit<'c, '_> {
             Un::Trunc => "llvm.trunc",
             _ => return Err(self.no(&format!("`{}` that the math lowering left", op.name()))),
         };
-        let y = b.same(name, &[x])?;
-        if d == DType::F16 { b.float_trunc(y, self.reg(d)?) } else { Ok(y) }
+        b.same(name, &[a])
     }
 
     /// A binary operation on values of type `d`.
     pub(super) fn bin(&self, op: Bin, x: V<'c>, y: V<'c>, d: DType) -> R<V<'c>> {
         match d {
             DType::Bool => self.bin_bool(op, x, y),
-            DType::F16 => {
+            // The math lowering leaves no f16 but in stores that combine; two f16 operands round the same through f32.
+            DType::F16 if op.result(d) == Some(d) => {
                 let r = self.bin_float(op, self.f16_to_f32(x)?, self.f16_to_f32(y)?)?;
-                if op.result(d) == Some(d) { self.ir.float_trunc(r, self.reg(d)?) } else { Ok(r) }
+                self.f32_to_f16(r)
             }
-            DType::BF16 => Err(self.no(&format!("`{}` of bf16 that the math lowering left", op.name()))),
+            DType::F16 | DType::BF16 => Err(self.no(&format!("`{}` of {d} that the math lowering left", op.name()))),
             d if d.is_float() => self.bin_float(op, x, y),
             d if d.is_int() => self.bin_int(op, x, y, d),
             d => Err(self.no(&format!("`{}` of {d}", op.name()))),
@@ -263,70 +269,27 @@ impl<'c> Emit<'c, '_> {
     /// Conversion between element types.
     pub(super) fn cast(&self, v: V<'c>, from: DType, to: DType) -> R<V<'c>> {
         let b = &self.ir;
-        if from == to {
-            return Ok(v);
-        }
-        if from == DType::BF16 || to == DType::BF16 {
-            return Err(self.no(&format!("a conversion from {from} to {to} that the math lowering left")));
-        }
         let t = self.reg(to)?;
-        match (from.is_float(), to.is_float()) {
-            (false, false) if to == DType::Bool => b.icmp(IntPredicate::NE, v, b.int_like(v, 0)?),
-            (false, false) => b.int_cast(v, t, from.is_signed()),
-            (false, true) if to == DType::F16 => {
-                let wide = b.int_to_float(v, b.ctx.f64_type().into(), from.is_signed())?;
-                self.cast(wide, DType::F64, DType::F16)
-            }
-            (false, true) => b.int_to_float(v, t, from.is_signed()),
-            (true, false) => {
-                let x = if from == DType::F16 { self.f16_to_f32(v)? } else { v };
-                if to == DType::Bool {
-                    return b.fcmp(FloatPredicate::UNE, x, b.float_like(x, 0.0)?);
-                }
-                let name = if to.is_signed() { "llvm.fptosi.sat" } else { "llvm.fptoui.sat" };
-                b.call(name, &[b.widen(t, super::build::lanes(x)), x.get_type()], &[x])
-            }
-            (true, true) => self.float_cast(v, from, to),
-        }
-    }
-
-    fn float_cast(&self, v: V<'c>, from: DType, to: DType) -> R<V<'c>> {
-        let b = &self.ir;
         match (from, to) {
-            (DType::F16, DType::F32) => self.f16_to_f32(v),
-            (DType::F16, _) => {
-                let x = self.f16_to_f32(v)?;
-                b.float_ext(x, self.reg(to)?)
+            _ if from == to => return Ok(v),
+            (DType::F16, DType::F32) => return self.f16_to_f32(v),
+            (DType::F32, DType::F16) => return self.f32_to_f16(v),
+            (DType::F16 | DType::BF16, _) | (_, DType::F16 | DType::BF16) => {
+                return Err(self.no(&format!("a conversion from {from} to {to} that the math lowering left")));
             }
-            (DType::F32, DType::F64) => b.float_ext(v, self.reg(to)?),
-            (DType::F64, DType::F32) => b.float_trunc(v, self.reg(to)?),
-            (_, _) if !self.target.has("f16c") && !self.target.has("neon") => {
-                Err(self.no("f16 conversions for CPUs without F16C (use target x86-64-v3)"))
-            }
-            (DType::F64, _) => {
-                let odd = self.round_to_odd(v)?;
-                b.float_trunc(odd, self.reg(to)?)
-            }
-            (_, _) => b.float_trunc(v, self.reg(to)?),
+            (DType::F32, DType::F64) => return b.float_ext(v, t),
+            (DType::F64, DType::F32) => return b.float_trunc(v, t),
+            _ => {}
         }
-    }
-
-    /// f64 to f32 by rounding to odd, so that rounding once more to f16 gives what one rounding gives.
-    fn round_to_odd(&self, v: V<'c>) -> R<V<'c>> {
-        let b = &self.ir;
-        let near = b.float_trunc(v, self.f32t())?;
-        let back = b.float_ext(near, b.ctx.f64_type().into())?;
-        let bits = b.bitcast(near, b.ctx.i32_type().into())?;
-        let exact = b.fcmp(FloatPredicate::UEQ, back, v)?;
-        let one = b.int_like(bits, 1)?;
-        let odd = b.op(Op::And, bits, one)?;
-        let is_odd = b.icmp(IntPredicate::NE, odd, b.int_like(odd, 0)?)?;
-        let keep = b.op(Op::Or, exact, is_odd)?;
-        let (va, ba) = (b.same("llvm.fabs", &[v])?, b.same("llvm.fabs", &[back])?);
-        let up = b.fcmp(FloatPredicate::OLT, ba, va)?;
-        let (more, less) = (b.op(Op::Add, bits, one)?, b.op(Op::Sub, bits, one)?);
-        let moved = b.select(up, more, less)?;
-        let r = b.select(keep, bits, moved)?;
-        b.bitcast(r, self.f32t())
+        match (from.is_float(), to.is_float()) {
+            (false, _) if to == DType::Bool => b.icmp(IntPredicate::NE, v, b.int_like(v, 0)?),
+            (false, false) => b.int_cast(v, t, from.is_signed()),
+            (false, true) => b.int_to_float(v, t, from.is_signed()),
+            _ if to == DType::Bool => b.fcmp(FloatPredicate::UNE, v, b.float_like(v, 0.0)?),
+            _ => {
+                let name = if to.is_signed() { "llvm.fptosi.sat" } else { "llvm.fptoui.sat" };
+                b.call(name, &[b.widen(t, super::build::lanes(v)), v.get_type()], &[v])
+            }
+        }
     }
 }

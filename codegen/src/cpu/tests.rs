@@ -103,29 +103,61 @@ fn same(a: &Tensor, b: &Tensor) -> bool {
 
 /// Runs on every target with the schedules given and the default one, and compares with the interpreter.
 fn check(k: &Kernel, params: &[i64], args: &[Tensor], schedules: &[Schedule]) {
-    assert_eq!(crate::kernel::verify::verify(k), vec![]);
-    let mut want = args.to_vec();
-    let expected = interp::run(k, params, &mut want);
+    check_cases(k, &[(params.to_vec(), args.to_vec())], schedules);
+}
+
+/// As [`check`], for several sizes.
+fn check_cases(k: &Kernel, cases: &[(Vec<i64>, Vec<Tensor>)], schedules: &[Schedule]) {
+    let mut k = k.clone();
+    crate::lower::math::lower_kernel(&mut k).unwrap();
+    let expected: Vec<Expected> = cases.iter().map(|(p, a)| interpret(&k, p, a)).collect();
     for t in targets() {
-        let default = [Schedule::default_for(k, t.isa), Schedule::scalar(k, 3)];
-        for sched in schedules.iter().chain(&default) {
-            let image = compile_all(&[(k.clone(), sched.clone())], &t, 1).unwrap();
+        let mut plans = schedules.to_vec();
+        plans.extend([Schedule::default_for(&k, t.isa), Schedule::scalar(&k, 3)]);
+        for plan in plans {
+            let image = compile_all(&[(k.clone(), plan.clone())], &t, 1).unwrap();
             let loaded = Loaded::new(&image);
-            for (at_end, grain) in [(true, 1), (false, 1 << 40)] {
-                let mut got = args.to_vec();
-                let r = run(&loaded, k, sched, params, &mut got, at_end, grain);
-                match (&expected, r) {
-                    (Ok(()), Ok(())) => {}
-                    (Err(interp::Stop::Trap(_)), Err(site)) => {
-                        assert!(site >= 1 && site as usize <= k.sites.len());
-                        continue;
-                    }
-                    other => panic!("{} {sched}: {other:?}", t.name),
-                }
-                for ((g, w), a) in got.iter().zip(&want).zip(&k.args) {
-                    assert!(same(g, w), "{} {sched}: `{}`\n got {:?}\nwant {:?}", t.name, a.name, g.to_f64(), w.to_f64());
-                }
+            for ((params, args), want) in cases.iter().zip(&expected) {
+                agrees(&loaded, &k, &plan, (params, args), want, &t.name);
             }
+        }
+    }
+}
+
+/// What the interpreter gives: the outcome and the arguments after it.
+type Expected = (Result<(), i32>, Vec<Tensor>);
+
+fn interpret(k: &Kernel, params: &[i64], args: &[Tensor]) -> Expected {
+    let mut want = args.to_vec();
+    match interp::run(k, params, &mut want) {
+        Err(interp::Stop::Trap(site)) => (Err(site as i32), want),
+        r => {
+            r.unwrap();
+            (Ok(()), want)
+        }
+    }
+}
+
+/// Compares one kernel with the interpreter, its buffers against guard pages at the end and at the beginning, one tile a
+/// call and all at once.
+fn agrees(
+    loaded: &Loaded,
+    k: &Kernel,
+    plan: &Schedule,
+    (params, args): (&[i64], &[Tensor]),
+    (expected, want): &Expected,
+    context: &str,
+) {
+    for (at_end, grain) in [(true, 1), (false, 1 << 40)] {
+        let mut got = args.to_vec();
+        let r = run(loaded, k, plan, params, &mut got, at_end, grain);
+        let show = || format!("{context}, {plan}, params {params:?}\n{}", crate::kernel::text::print(k));
+        assert_eq!(r, *expected, "{}", show());
+        if r.is_err() {
+            continue;
+        }
+        for ((g, w), a) in got.iter().zip(want).zip(&k.args) {
+            assert!(same(g, w), "{}`{}`\n got {:?}\nwant {:?}", show(), a.name, g.to_f64(), w.to_f64());
         }
     }
 }
@@ -162,21 +194,22 @@ fn map_reads_transposed_broadcast_and_divided() {
         &[s("d0"), n(37)],
         vec![st],
     );
-    for d0 in [0usize, 1, 5, 21] {
+    let case = |d0: usize| {
         let mut r = Stream(7);
-        let args = [
+        let args = vec![
             r.tensor(DType::F32, &[37, d0]),
             r.tensor(DType::F32, &[37]),
             r.tensor(DType::F32, &[13, d0]),
             Tensor::from_f64(DType::F32, &[d0, 37], &vec![0.0; d0 * 37]),
         ];
-        let plans = [
-            one(&[2, 37], plain(Some(1), 8, 2)),
-            one(&[4, 16], plain(Some(0), 4, 1)),
-            one(&[1, 7], plain(Some(1), 64, 3)),
-        ];
-        check(&k, &[d0 as i64], &args, &plans);
-    }
+        (vec![d0 as i64], args)
+    };
+    let plans = [
+        one(&[2, 37], plain(Some(1), 8, 2)),
+        one(&[4, 16], plain(Some(0), 4, 1)),
+        one(&[1, 7], plain(Some(1), 64, 3)),
+    ];
+    check_cases(&k, &[0, 1, 5, 21].map(case), &plans);
 }
 
 #[test]
@@ -198,11 +231,12 @@ fn fill_reads_nothing_outside() {
                 &[n(5), n(29)],
                 vec![st],
             );
-            for d0 in [0usize, 1, 9, 40] {
-                let args = [Stream(3).tensor(DType::F32, &[d0]), Tensor::from_f64(DType::F32, &[5, 29], &[0.0; 145])];
-                let plans = [one(&[2, 29], plain(Some(1), 8, 2)), one(&[5, 29], plain(Some(0), 4, 1))];
-                check(&k, &[d0 as i64], &args, &plans);
-            }
+            let case = |d0: usize| {
+                let y = Tensor::from_f64(DType::F32, &[5, 29], &[0.0; 145]);
+                (vec![d0 as i64], vec![Stream(3).tensor(DType::F32, &[d0]), y])
+            };
+            let plans = [one(&[2, 29], plain(Some(1), 8, 2)), one(&[5, 29], plain(Some(0), 4, 1))];
+            check_cases(&k, &[0, 1, 9, 40].map(case), &plans);
         }
     }
 }
@@ -254,21 +288,22 @@ fn reduce_kernel(reducer: Reducer, lanes: u32, rows: bool, dtype: DType) -> Kern
 }
 
 fn check_reduce(k: &Kernel, lanes: u32) {
-    for d0 in [0usize, 1, 2, 7, 9, 64, 75, 131] {
+    let case = |d0: usize| {
         let mut r = Stream(d0 as u64 + 1);
         let shape: Vec<usize> = k.args[0].dims.iter().map(|d| d.as_const().map_or(d0, |v| v as usize)).collect();
         let mut args = vec![r.tensor(k.args[0].dtype, &shape)];
         for a in &k.args[1..] {
             args.push(Tensor::from_f64(a.dtype, &[11], &[0.0; 11]));
         }
-        let mut plans = vec![one(&[4], plain(Some(0), 4, 2)), one(&[11], plain(Some(0), 8, 1))];
-        for w in [2, 8, 16] {
-            if lanes % w == 0 {
-                plans.push(one(&[3], plain(Some(3), w, 1)));
-            }
+        (vec![d0 as i64], args)
+    };
+    let mut plans = vec![one(&[4], plain(Some(0), 4, 2)), one(&[11], plain(Some(0), 8, 1))];
+    for w in [2, 8, 16] {
+        if lanes % w == 0 {
+            plans.push(one(&[3], plain(Some(3), w, 1)));
         }
-        check(k, &[d0 as i64], &args, &plans);
     }
+    check_cases(k, &[0, 1, 2, 7, 9, 64, 75, 131].map(case), &plans);
 }
 
 #[test]
@@ -338,7 +373,7 @@ fn contractions_keep_chains_and_chunks() {
     for (dims, chunk, post) in cases {
         for dtype in [DType::F32, DType::F64, DType::I32] {
             let k = contract_kernel(dtype, dims, chunk, post);
-            for (d0, d1) in [(1usize, 0usize), (3, 1), (2, 4), (2, 13), (0, 3)] {
+            let case = |(d0, d1): (usize, usize)| {
                 let mut r = Stream(11);
                 let size = |v: &[Dim]| -> Vec<usize> {
                     let f = |d: &Dim| match d.as_sym().map(|s| &**s) {
@@ -350,9 +385,10 @@ fn contractions_keep_chains_and_chunks() {
                 };
                 let mut args: Vec<Tensor> = k.args.iter().map(|a| r.tensor(dtype, &size(&a.dims))).collect();
                 args[2] = Tensor::from_f64(dtype, &[d0, 19], &vec![0.0; d0 * 19]);
-                let plans = [one(&[2, 19], plain(Some(1), 4, 3)), one(&[4, 8], plain(Some(1), 8, 1)), one(&[2, 19], plain(Some(0), 2, 1))];
-                check(&k, &[d0 as i64, d1 as i64], &args, &plans);
-            }
+                (vec![d0 as i64, d1 as i64], args)
+            };
+            let plans = [one(&[2, 19], plain(Some(1), 4, 3)), one(&[4, 8], plain(Some(1), 8, 1)), one(&[2, 19], plain(Some(0), 2, 1))];
+            check_cases(&k, &[(1, 0), (3, 1), (2, 4), (2, 13), (0, 3)].map(case), &plans);
         }
     }
 }
@@ -389,14 +425,15 @@ fn stages_share_locals_of_a_tile() {
     let tile = || LocalAxis::Tile { grid: 0, lo: 0, hi: 0 };
     let local = |name: &str, axes| Local { name: name.into(), dtype: DType::F32, axes };
     k.locals = vec![local("m", vec![tile()]), local("t", vec![tile(), LocalAxis::Full(s("d1"))]), local("s", vec![tile()])];
-    for (d0, d1) in [(5usize, 77usize), (1, 3), (3, 0), (4, 128)] {
-        let args = [Stream(5).tensor(DType::F32, &[d0, d1]), Tensor::from_f64(DType::F32, &[d0, d1], &vec![0.0; d0 * d1])];
-        let plans = [
-            Schedule { tiles: vec![2], stages: vec![plain(Some(1), 16, 1), plain(Some(2), 8, 2), plain(Some(3), 16, 1), plain(Some(4), 8, 1)] },
-            Schedule { tiles: vec![4], stages: vec![plain(Some(0), 4, 1), plain(Some(0), 4, 1), plain(Some(0), 2, 1), plain(Some(4), 4, 4)] },
-        ];
-        check(&k, &[d0 as i64, d1 as i64], &args, &plans);
-    }
+    let case = |(d0, d1): (usize, usize)| {
+        let args = vec![Stream(5).tensor(DType::F32, &[d0, d1]), Tensor::from_f64(DType::F32, &[d0, d1], &vec![0.0; d0 * d1])];
+        (vec![d0 as i64, d1 as i64], args)
+    };
+    let plans = [
+        Schedule { tiles: vec![2], stages: vec![plain(Some(1), 16, 1), plain(Some(2), 8, 2), plain(Some(3), 16, 1), plain(Some(4), 8, 1)] },
+        Schedule { tiles: vec![4], stages: vec![plain(Some(0), 4, 1), plain(Some(0), 4, 1), plain(Some(0), 2, 1), plain(Some(4), 4, 4)] },
+    ];
+    check_cases(&k, &[(5, 77), (1, 3), (3, 0), (4, 128)].map(case), &plans);
 }
 
 fn gather_kernel() -> Kernel {
@@ -433,11 +470,12 @@ fn gathers_check_their_indices() {
     let plans = [one(&[4, 9], plain(Some(1), 8, 1)), one(&[13, 2], plain(Some(0), 4, 2))];
     let good: Vec<i64> = (0..13).map(|i| i % 12 - 6).collect();
     check(&k, &[6], &[x.clone(), Tensor::from_ints(DType::I64, &[13], &good), y.clone()], &plans);
-    for bad in [6, -7, i64::MIN, i64::MAX] {
+    let case = |bad: i64| {
         let mut v = good.clone();
         v[11] = bad;
-        check(&k, &[6], &[x.clone(), Tensor::from_ints(DType::I64, &[13], &v), y.clone()], &plans);
-    }
+        (vec![6], vec![x.clone(), Tensor::from_ints(DType::I64, &[13], &v), y.clone()])
+    };
+    check_cases(&k, &[6, -7, i64::MIN, i64::MAX].map(case), &plans);
 }
 
 #[test]
@@ -529,9 +567,10 @@ fn check_wide(k: &Kernel) {
     check(k, &[], &args, &[one(&[203], plain(Some(0), 8, 1))]);
 }
 
-const CASTABLE: [DType; 12] = [
+const CASTABLE: [DType; 13] = [
     DType::F64, DType::F32, DType::F16, DType::I64, DType::I32, DType::I16, DType::I8, DType::U64, DType::U32, DType::U16, DType::U8,
     DType::Bool,
+    DType::BF16,
 ];
 
 #[test]
@@ -548,9 +587,6 @@ fn unary_operations_follow_the_scalar_table() {
     for d in CASTABLE {
         for op in [Un::Neg, Un::Abs, Un::Not, Un::IsNan, Un::Sqrt, Un::Floor, Un::Ceil, Un::Round, Un::Trunc] {
             let Some(to) = op.result(d) else { continue };
-            if d == DType::F16 && !matches!(op, Un::Neg | Un::Abs | Un::IsNan) {
-                continue;
-            }
             check_wide(&unary_map(d, to, |e, x| e.un(op, x)));
         }
     }
@@ -558,7 +594,7 @@ fn unary_operations_follow_the_scalar_table() {
 
 #[test]
 fn binary_operations_follow_the_scalar_table() {
-    for d in CASTABLE.into_iter().filter(|d| *d != DType::F16) {
+    for d in CASTABLE {
         for (op, _) in tgc_ir::scalar::BINARY {
             let Some(to) = op.result(d) else { continue };
             if op == Bin::Pow || (d.is_float() && matches!(op, Bin::Rem | Bin::Mod)) {
@@ -611,6 +647,43 @@ fn other_targets_make_objects_that_link() {
             let s = Schedule::default_for(&k, t.isa);
             let image = compile_all(&[(k, s)], &t, 1).unwrap_or_else(|e| panic!("{name}: {e}"));
             assert!(image.bytes.len() > 64);
+        }
+    }
+}
+
+/// Random kernels, each with several random schedules.
+#[test]
+fn random_kernels_equal_the_interpreter_under_random_schedules() {
+    const KERNELS: u64 = 500;
+    const SCHEDULES: usize = 5;
+    let targets = targets();
+    let seeds: Vec<u64> = (0..KERNELS).collect();
+    for batch in seeds.chunks(100) {
+        let cases: Vec<_> = batch
+            .iter()
+            .map(|&seed| {
+                let c = crate::kernel::random::case(seed);
+                let want = interpret(&c.kernel, &c.params, &c.args);
+                (c, want)
+            })
+            .collect();
+        for (t, target) in targets.iter().enumerate() {
+            let mut work = Vec::new();
+            for (n, (case, want)) in cases.iter().enumerate() {
+                let mut r = crate::kernel::random::Rng::new(batch[n]);
+                for i in 0..SCHEDULES {
+                    let plan = if i == 0 { Schedule::default_for(&case.kernel, target.isa) } else { Schedule::random(&case.kernel, &mut r) };
+                    if (n + i) % targets.len() == t {
+                        let k = Kernel { name: format!("{}_{i}", case.kernel.name), ..case.kernel.clone() };
+                        work.push(((k, plan), case, want));
+                    }
+                }
+            }
+            let kernels: Vec<_> = work.iter().map(|w| w.0.clone()).collect();
+            let loaded = Loaded::new(&compile_all(&kernels, target, 2).unwrap_or_else(|e| panic!("{e}")));
+            for ((k, plan), case, want) in work {
+                agrees(&loaded, &k, &plan, (&case.params, &case.args), want, &target.name);
+            }
         }
     }
 }

@@ -65,7 +65,9 @@ impl Scope {
         let proved = |e: &Dim| self.decide(e) == Verdict::Proved;
         for (i, f) in facts.iter().enumerate() {
             let less = d.clone() - f.clone();
-            if proved(&less) || facts[i..].iter().take(PAIRED_FACTS).any(|g| proved(&(less.clone() - g.clone()))) {
+            if proved(&less)
+                || facts[i..].iter().take(PAIRED_FACTS).any(|g| proved(&(less.clone() - g.clone())))
+            {
                 return Verdict::Proved;
             }
         }
@@ -174,7 +176,8 @@ impl Scope {
         for (coeff, atoms) in d.terms() {
             for (i, a) in atoms.iter().enumerate() {
                 let Atom::FloorDiv(x, q) = a else { continue };
-                let others = atoms.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, a)| Dim::atom(a.clone()));
+                let others =
+                    atoms.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, a)| Dim::atom(a.clone()));
                 let factor = Dim::from(coeff) * others.product();
                 let Some(k) = (-factor).div_exact(q) else { continue };
                 let whole = k.clone() * ((**x).clone() - (**q).clone() * x.floordiv(q));

@@ -44,7 +44,12 @@ pub fn run(kernel: &Kernel, params: &[i64], args: &mut [Tensor]) -> Result<(), S
 }
 
 /// As [`run`], tile by tile with these sizes; one tile holds everything when none are given.
-pub fn run_tiled(kernel: &Kernel, params: &[i64], args: &mut [Tensor], tiles: Option<&[u32]>) -> Result<(), Stop> {
+pub fn run_tiled(
+    kernel: &Kernel,
+    params: &[i64],
+    args: &mut [Tensor],
+    tiles: Option<&[u32]>,
+) -> Result<(), Stop> {
     check_lowered(kernel)?;
     if let Some(d) = super::verify::verify(kernel).into_iter().next() {
         return Err(Stop::Fault(Box::new(d)));
@@ -53,7 +58,10 @@ pub fn run_tiled(kernel: &Kernel, params: &[i64], args: &mut [Tensor], tiles: Op
         return Err(fault(kernel, format!("{} parameters and {} arguments given", params.len(), args.len())));
     }
     if let Some(p) = kernel.args.iter().find(|a| a.packed.is_some()) {
-        return Err(fault(kernel, format!("`{}` is packed; the interpreter reads row-major arguments", p.name)));
+        return Err(fault(
+            kernel,
+            format!("`{}` is packed; the interpreter reads row-major arguments", p.name),
+        ));
     }
     let mut labels: Vec<u32> = (0..kernel.grid.len() as u32).collect();
     collect_labels(&kernel.body, &mut labels);
@@ -61,11 +69,21 @@ pub fn run_tiled(kernel: &Kernel, params: &[i64], args: &mut [Tensor], tiles: Op
         params: kernel.params.iter().map(|p| &**p).zip(params.iter().copied()).collect(),
         slots: labels.iter().enumerate().map(|(i, l)| (*l, i)).collect(),
     };
-    let mut m = Machine { k: kernel, names, labels: vec![0; labels.len()], args: Vec::new(), locals: Vec::new(), tile: Vec::new() };
+    let mut m = Machine {
+        k: kernel,
+        names,
+        labels: vec![0; labels.len()],
+        args: Vec::new(),
+        locals: Vec::new(),
+        tile: Vec::new(),
+    };
     for (arg, t) in kernel.args.iter().zip(args.iter()) {
         let dims = m.extents(&arg.dims)?;
         if t.dtype != arg.dtype || !t.shape.iter().map(|d| *d as i64).eq(dims.iter().copied()) {
-            return Err(fault(kernel, format!("`{}` is {}{dims:?}, given {}{:?}", arg.name, arg.dtype, t.dtype, t.shape)));
+            return Err(fault(
+                kernel,
+                format!("`{}` is {}{dims:?}, given {}{:?}", arg.name, arg.dtype, t.dtype, t.shape),
+            ));
         }
         m.args.push(Memory { dtype: t.dtype, dims, bytes: t.data.bytes().to_vec() });
     }
@@ -75,11 +93,13 @@ pub fn run_tiled(kernel: &Kernel, params: &[i64], args: &mut [Tensor], tiles: Op
         Some(t) => t.iter().map(|t| i64::from(*t).max(1)).collect(),
         None => grid.iter().map(|e| (*e).max(1)).collect(),
     };
-    let counts: Vec<i64> = grid.iter().zip(&sizes).map(|(e, t)| e.max(&0) / t + i64::from(e % t != 0)).collect();
+    let counts: Vec<i64> =
+        grid.iter().zip(&sizes).map(|(e, t)| e.max(&0) / t + i64::from(e % t != 0)).collect();
     let mut at = vec![0; grid.len()];
     if counts.iter().all(|c| *c > 0) {
         loop {
-            m.tile = (0..grid.len()).map(|g| (at[g] * sizes[g], ((at[g] + 1) * sizes[g]).min(grid[g]))).collect();
+            m.tile =
+                (0..grid.len()).map(|g| (at[g] * sizes[g], ((at[g] + 1) * sizes[g]).min(grid[g]))).collect();
             m.tile(&items)?;
             if !advance(&mut at, &counts.iter().map(|c| (0, *c)).collect::<Vec<_>>()) {
                 break;
@@ -104,7 +124,9 @@ fn check_lowered(k: &Kernel) -> Result<(), Stop> {
         }
     }
     match programs.into_iter().find_map(math::unlowered) {
-        Some(op) => Err(fault(k, format!("{op} is no primitive operation; lower the math of the kernel first"))),
+        Some(op) => {
+            Err(fault(k, format!("{op} is no primitive operation; lower the math of the kernel first")))
+        }
         None => Ok(()),
     }
 }
@@ -194,12 +216,15 @@ struct Machine<'k> {
 
 impl<'k> Machine<'k> {
     fn extents(&self, dims: &[Dim]) -> Result<Vec<i64>, Stop> {
-        let value = |d: &Dim| self.names.bind(d).as_const().ok_or_else(|| fault(self.k, format!("`{d}` has no value")));
+        let value = |d: &Dim| {
+            self.names.bind(d).as_const().ok_or_else(|| fault(self.k, format!("`{d}` has no value")))
+        };
         dims.iter().map(value).collect()
     }
 
     fn compile(&self, items: &'k [Item]) -> Result<Vec<CItem<'k>>, Stop> {
-        let slot = |l: u32| self.names.slots.get(&l).copied().ok_or_else(|| fault(self.k, format!("no label #{l}")));
+        let slot =
+            |l: u32| self.names.slots.get(&l).copied().ok_or_else(|| fault(self.k, format!("no label #{l}")));
         let ix = |d: &Dim| self.names.index(d);
         let mut out = Vec::new();
         for item in items {
@@ -208,7 +233,9 @@ impl<'k> Machine<'k> {
                     CItem::Loop { slot: slot(*var)?, lo: ix(lo), hi: ix(hi), body: self.compile(body)? }
                 }
                 Item::Stage(s) => {
-                    let axes = |v: &[(u32, Dim)]| v.iter().map(|(l, d)| Ok((slot(*l)?, ix(d)))).collect::<Result<_, Stop>>();
+                    let axes = |v: &[(u32, Dim)]| {
+                        v.iter().map(|(l, d)| Ok((slot(*l)?, ix(d)))).collect::<Result<_, Stop>>()
+                    };
                     let program = |e: &Expr| Program::new(e, &self.names);
                     CItem::Stage(Box::new(CStage {
                         s,
@@ -217,7 +244,11 @@ impl<'k> Machine<'k> {
                         loads: s
                             .loads
                             .iter()
-                            .map(|l| CLoad { from: l.from, index: l.index.iter().map(ix).collect(), mode: &l.mode })
+                            .map(|l| CLoad {
+                                from: l.from,
+                                index: l.index.iter().map(ix).collect(),
+                                mode: &l.mode,
+                            })
                             .collect(),
                         expr: program(&s.expr),
                         post: s.post.as_ref().map(program),
@@ -497,7 +528,10 @@ impl<'k> Machine<'k> {
         };
         let v = match op {
             None => v,
-            Some(op) => eval_bin(op, Scalar { dtype: m.dtype, bits: m.get(at) }, Scalar { dtype: m.dtype, bits: v }).bits,
+            Some(op) => {
+                eval_bin(op, Scalar { dtype: m.dtype, bits: m.get(at) }, Scalar { dtype: m.dtype, bits: v })
+                    .bits
+            }
         };
         m.set(at, v);
         Ok(())

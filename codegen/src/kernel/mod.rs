@@ -105,6 +105,7 @@ pub enum LocalAxis {
 
 /// A step of a kernel.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant)] // nearly all are stages
 pub enum Item {
     /// A loop nest.
     Stage(Stage),

@@ -185,14 +185,20 @@ impl Gen {
         }
         if d.is_float() {
             return match self.r.below(60) {
-                0 => Scalar::from_f64(d, self.r.pick(&[f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.0])),
+                0 => {
+                    Scalar::from_f64(d, self.r.pick(&[f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.0]))
+                }
                 1 => Scalar { dtype: d, bits: self.r.bits() >> (64 - d.bits()) },
                 2 => Scalar::from_f64(d, self.r.pick(&[1e-41, -3e-39, 6e-8, 1e30, -65504.0])),
                 _ => Scalar::from_f64(d, (self.r.bits() >> 40) as f64 / f64::from(1u32 << 21) - 4.0),
             };
         }
         let bits = self.r.bits();
-        if self.r.once_in(4) { Scalar::from_int(d, i128::from(bits as i64)) } else { Scalar::from_int(d, bits as i128 % 21 - 10) }
+        if self.r.once_in(4) {
+            Scalar::from_int(d, i128::from(bits as i64))
+        } else {
+            Scalar::from_int(d, bits as i128 % 21 - 10)
+        }
     }
 }
 
@@ -213,7 +219,8 @@ mod tests {
             let text = print(&c.kernel);
             let faults = verify(&c.kernel);
             assert!(faults.is_empty(), "seed {seed}: {}\n{text}", faults[0]);
-            let back = parse(&text).unwrap_or_else(|e| panic!("seed {seed}: {}\n{text}", e[0].render(Some(&text))));
+            let back =
+                parse(&text).unwrap_or_else(|e| panic!("seed {seed}: {}\n{text}", e[0].render(Some(&text))));
             assert_eq!(back.len(), 1);
             assert!(back[0] == c.kernel, "seed {seed}:\n{text}\n{}", print(&back[0]));
         }

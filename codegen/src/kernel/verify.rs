@@ -48,7 +48,13 @@ pub const MAX_LANES: u32 = 256;
 
 /// Every violation of the module's list.
 pub fn verify(kernel: &Kernel) -> Vec<Diag> {
-    let mut c = Checker { k: kernel, out: Vec::new(), used: BTreeSet::new(), stored: BTreeMap::new(), place: String::new() };
+    let mut c = Checker {
+        k: kernel,
+        out: Vec::new(),
+        used: BTreeSet::new(),
+        stored: BTreeMap::new(),
+        place: String::new(),
+    };
     c.place = format!("kernel {}", kernel.name);
     c.header();
     if c.out.is_empty() {
@@ -82,7 +88,9 @@ struct Frame<'a> {
 }
 
 pub(crate) fn is_plain(s: &str) -> bool {
-    !s.is_empty() && s.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && !s.as_bytes()[0].is_ascii_digit()
+    !s.is_empty()
+        && s.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        && !s.as_bytes()[0].is_ascii_digit()
 }
 
 impl<'k> Checker<'k> {
@@ -118,7 +126,10 @@ impl<'k> Checker<'k> {
             match a {
                 LocalAxis::Full(d) => dims.push(d),
                 LocalAxis::Tile { grid, .. } if *grid as usize >= k.grid.len() => {
-                    self.fault("E-KRN-013", format!("a local has a tile of grid axis {grid}; there are {}", k.grid.len()));
+                    self.fault(
+                        "E-KRN-013",
+                        format!("a local has a tile of grid axis {grid}; there are {}", k.grid.len()),
+                    );
                 }
                 LocalAxis::Ring(0) => self.fault("E-KRN-013", "a ring of 0 elements"),
                 LocalAxis::Tile { .. } | LocalAxis::Ring(_) => {}
@@ -136,7 +147,10 @@ impl<'k> Checker<'k> {
         }
         for a in k.args.iter().filter(|a| a.packed.is_some()) {
             if a.role != Role::Const || a.dims.len() != 2 || a.packed.is_some_and(|p| p.width == 0) {
-                self.fault("E-KRN-017", format!("only a weight of rank 2 can be packed, `{}` is not one", a.name));
+                self.fault(
+                    "E-KRN-017",
+                    format!("only a weight of rank 2 can be packed, `{}` is not one", a.name),
+                );
             }
         }
     }
@@ -145,7 +159,10 @@ impl<'k> Checker<'k> {
         for item in items {
             match item {
                 Item::Stage(s) => {
-                    let outer = std::mem::replace(&mut self.place, format!("kernel {}, stage {:?}", self.k.name, s.name));
+                    let outer = std::mem::replace(
+                        &mut self.place,
+                        format!("kernel {}, stage {:?}", self.k.name, s.name),
+                    );
                     self.stage(s, loops);
                     self.place = outer;
                 }
@@ -174,7 +191,10 @@ impl<'k> Checker<'k> {
         };
         match bad_leaf(d, &ok) {
             Some(a) => {
-                self.fault("E-KRN-004", format!("`{a}` in `{d}` is neither a parameter nor the label of an outer loop"));
+                self.fault(
+                    "E-KRN-004",
+                    format!("`{a}` in `{d}` is neither a parameter nor the label of an outer loop"),
+                );
                 Dim::from(1)
             }
             None => d.clone(),
@@ -191,7 +211,8 @@ impl<'k> Checker<'k> {
 
     fn stage(&mut self, s: &'k Stage, loops: &[Range]) {
         let before = self.out.len();
-        if s.over.iter().any(|g| *g as usize >= self.k.grid.len()) || s.over.windows(2).any(|w| w[0] >= w[1]) {
+        if s.over.iter().any(|g| *g as usize >= self.k.grid.len()) || s.over.windows(2).any(|w| w[0] >= w[1])
+        {
             self.fault("E-KRN-003", format!("`over` {:?} must list grid axes in ascending order", s.over));
             return;
         }
@@ -262,7 +283,10 @@ impl<'k> Checker<'k> {
             }
             Kind::Reduce { reducer, lanes } => {
                 if !lanes.is_power_of_two() || *lanes > MAX_LANES {
-                    self.fault("E-KRN-014", format!("{lanes} lanes; allowed are powers of two up to {MAX_LANES}"));
+                    self.fault(
+                        "E-KRN-014",
+                        format!("{lanes} lanes; allowed are powers of two up to {MAX_LANES}"),
+                    );
                 }
                 match expr::reducer(reducer, &roots, &|a| self.param_leaf(a)) {
                     Ok(r) => r,
@@ -274,7 +298,10 @@ impl<'k> Checker<'k> {
             }
             Kind::Contract { chunk } => {
                 let [a, b] = roots[..] else {
-                    self.fault("E-KRN-014", format!("a contraction multiplies two values, not {}", roots.len()));
+                    self.fault(
+                        "E-KRN-014",
+                        format!("a contraction multiplies two values, not {}", roots.len()),
+                    );
                     return Vec::new();
                 };
                 if *chunk == 0 || a != b || !(matches!(a, DType::F32 | DType::F64) || a.is_int()) {
@@ -305,7 +332,10 @@ impl<'k> Checker<'k> {
     fn load(&mut self, f: &Frame<'_>, i: usize, l: &Load) {
         let (k, s) = (self.k, f.s);
         if self.buffer_rank(l.from) != Some(l.index.len()) {
-            self.fault("E-KRN-006", format!("load {i} has {} indices, its buffer another rank", l.index.len()));
+            self.fault(
+                "E-KRN-006",
+                format!("load {i} has {} indices, its buffer another rank", l.index.len()),
+            );
             return;
         }
         let first = s.expr.nodes.iter().position(|n| n.0 == ENode::Arg(i as u32)).unwrap_or(0);
@@ -317,7 +347,10 @@ impl<'k> Checker<'k> {
         };
         for d in &l.index {
             if let Some(a) = bad_leaf(d, &|a| label(a) || matches!(a, Atom::Val(n) if value(*n))) {
-                self.fault("E-KRN-006", format!("`{a}` in the index `{d}` of load {i} has no integer value there"));
+                self.fault(
+                    "E-KRN-006",
+                    format!("`{a}` in the index `{d}` of load {i} has no integer value there"),
+                );
                 return;
             }
         }
@@ -339,7 +372,10 @@ impl<'k> Checker<'k> {
             Mode::Trap(site, p) => {
                 self.pred_leaves(p, &label, "E-KRN-006");
                 if *site == 0 || *site as usize > k.sites.len() {
-                    self.fault("E-KRN-015", format!("load {i} names site {site}; there are {}", k.sites.len()));
+                    self.fault(
+                        "E-KRN-015",
+                        format!("load {i} names site {site}; there are {}", k.sites.len()),
+                    );
                 }
             }
         }
@@ -349,7 +385,10 @@ impl<'k> Checker<'k> {
             && matches!(k.args[a as usize].role, Role::Out | Role::InOut)
             && !(0..k.grid.len() as u32).all(|g| l.index.contains(&Dim::label(g)))
         {
-            self.fault("E-KRN-011", format!("load {i} from `{}` may read what another tile writes", k.args[a as usize].name));
+            self.fault(
+                "E-KRN-011",
+                format!("load {i} from `{}` may read what another tile writes", k.args[a as usize].name),
+            );
         }
         let written = match l.from {
             Buf::Local(_) => false,
@@ -359,13 +398,25 @@ impl<'k> Checker<'k> {
             self.fault("E-KRN-012", format!("load {i} reads a buffer that no earlier stage has stored"));
         }
         if s.stores.iter().any(|st| st.to == l.from && st.index != l.index) {
-            self.fault("E-KRN-011", format!("load {i} and a store use one buffer with different indices in one stage"));
+            self.fault(
+                "E-KRN-011",
+                format!("load {i} and a store use one buffer with different indices in one stage"),
+            );
         }
     }
 
     /// Bounds of every index of an access; `checked` at run time means nothing has to hold.
     #[allow(clippy::too_many_arguments)] // one access in its parts
-    fn indices(&mut self, scope: &Scope, b: Buf, index: &[Dim], known: &[Dim], checked: bool, indirect: bool, what: &str) {
+    fn indices(
+        &mut self,
+        scope: &Scope,
+        b: Buf,
+        index: &[Dim],
+        known: &[Dim],
+        checked: bool,
+        indirect: bool,
+        what: &str,
+    ) {
         let axes: Vec<(Dim, Dim)> = match b {
             Buf::Arg(a) => index.iter().cloned().zip(self.k.args[a as usize].dims.iter().cloned()).collect(),
             Buf::Local(l) => {
@@ -380,7 +431,10 @@ impl<'k> Checker<'k> {
                             let verdict = scope.inside(&off, &width, known);
                             let held = scope.has(*grid) && !off.any_leaf(|a| *a == Atom::Label(*grid));
                             if !held || verdict != Verdict::Proved {
-                                self.fault("E-KRN-013", format!("{what}: `{d}` must be #{grid} plus something in -{lo}..={hi}"));
+                                self.fault(
+                                    "E-KRN-013",
+                                    format!("{what}: `{d}` must be #{grid} plus something in -{lo}..={hi}"),
+                                );
                             }
                         }
                     }
@@ -402,11 +456,15 @@ impl<'k> Checker<'k> {
     fn store(&mut self, f: &Frame<'_>, st: &Store, results: &[DType]) {
         let (k, s) = (self.k, f.s);
         if self.buffer_rank(st.to) != Some(st.index.len()) {
-            self.fault("E-KRN-007", format!("a store with {} indices to {:?}, which has another rank", st.index.len(), st.to));
+            self.fault(
+                "E-KRN-007",
+                format!("a store with {} indices to {:?}, which has another rank", st.index.len(), st.to),
+            );
             return;
         }
         match results.get(st.value as usize) {
-            None => self.fault("E-KRN-007", format!("a store of result {}; there are {}", st.value, results.len())),
+            None => self
+                .fault("E-KRN-007", format!("a store of result {}; there are {}", st.value, results.len())),
             Some(t) if *t != k.dtype(st.to) => {
                 self.fault("E-KRN-007", format!("a store of {t} to a buffer of {}", k.dtype(st.to)));
             }
@@ -421,18 +479,31 @@ impl<'k> Checker<'k> {
         };
         for d in &st.index {
             if let Some(a) = bad_leaf(d, &ok) {
-                self.fault("E-KRN-007", format!("`{a}` in the index `{d}` of a store has no integer value there"));
+                self.fault(
+                    "E-KRN-007",
+                    format!("`{a}` in the index `{d}` of a store has no integer value there"),
+                );
                 return;
             }
         }
         let indirect = st.index.iter().any(|d| d.any_leaf(|a| matches!(a, Atom::Val(_))));
         if indirect != (st.site != 0) || st.site as usize > k.sites.len() {
-            self.fault("E-KRN-015", format!("a store names site {} of {}; it needs one exactly when its index is data", st.site, k.sites.len()));
+            self.fault(
+                "E-KRN-015",
+                format!(
+                    "a store names site {} of {}; it needs one exactly when its index is data",
+                    st.site,
+                    k.sites.len()
+                ),
+            );
         }
         let own = |g: u32| st.index.contains(&Dim::label(g));
         let sequential = (0..k.grid.len() as u32).all(own);
         if (indirect || st.op != Combine::Set) && !sequential {
-            self.fault("E-KRN-009", "a store that combines or is indexed by data needs every grid label as an index of its own");
+            self.fault(
+                "E-KRN-009",
+                "a store that combines or is indexed by data needs every grid label as an index of its own",
+            );
         }
         if let Buf::Arg(a) = st.to {
             let arg = &k.args[a as usize];
@@ -440,13 +511,20 @@ impl<'k> Checker<'k> {
                 self.fault("E-KRN-007", format!("a store to `{}`, which is only read", arg.name));
             }
             let grid = |d: &Dim| d.any_leaf(|a| matches!(a, Atom::Label(g) if (*g as usize) < k.grid.len()));
-            let holds = |g: u32| f.all.is_single(g) || st.index.iter().any(|d| d.any_leaf(|a| *a == Atom::Label(g)));
+            let holds =
+                |g: u32| f.all.is_single(g) || st.index.iter().any(|d| d.any_leaf(|a| *a == Atom::Label(g)));
             if s.over.len() != k.grid.len() || !(0..k.grid.len() as u32).all(holds) {
-                self.fault("E-KRN-008", format!("a store to `{}` must run over every grid axis and use its label", arg.name));
+                self.fault(
+                    "E-KRN-008",
+                    format!("a store to `{}` must run over every grid axis and use its label", arg.name),
+                );
             } else if let Some(first) = self.stored.get(&st.to)
                 && st.index.iter().zip(first).any(|(x, y)| x != y && (grid(x) || grid(y)))
             {
-                self.fault("E-KRN-008", format!("two stores to `{}` use the grid labels differently", arg.name));
+                self.fault(
+                    "E-KRN-008",
+                    format!("two stores to `{}` use the grid labels differently", arg.name),
+                );
             }
         }
         self.indices(&f.point, st.to, &st.index, &f.when, indirect, indirect, "store");
@@ -477,7 +555,9 @@ fn not_injective(f: &Frame<'_>, index: &[Dim]) -> bool {
                 let fixed = |a: &Atom| matches!(a, Atom::Label(m) if mine.contains(m));
                 let free = rest.subst(&|a| if fixed(a) { None } else { Some(Dim::from(0)) });
                 let below = f.point.nonneg(&(step - Dim::from(1) - free.clone()), &[]);
-                if mine.len() == 1 || (below != Verdict::Wrong && f.point.nonneg(&free, &[]) != Verdict::Wrong) {
+                if mine.len() == 1
+                    || (below != Verdict::Wrong && f.point.nonneg(&free, &[]) != Verdict::Wrong)
+                {
                     open.remove(l);
                 }
             }

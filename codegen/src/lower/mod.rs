@@ -36,12 +36,16 @@ pub struct Lowered {
 
 /// Lowers a region. `consts[i]` says that input i is a weight. `Err` names what cannot be compiled yet.
 pub fn lower_region(region: &Graph, symbols: &SymTable, consts: &[bool]) -> Result<Lowered, Diag> {
-    let Some(tiles) = tiling(region)? else {
+    let Some(mut tiles) = tiling(region)? else {
         return Err(Diag::error("E-CG-001", "a fused region is not one kernel: its parts share no parallel axis")
             .note(format!("outputs: {}", region.outputs().iter().map(|o| o.name.as_ref()).collect::<Vec<_>>().join(", ")))
             .help("this is a bug of the fusion pass: please report it with the model"));
     };
     let classes = classes(region)?;
+    if classes.values().any(|c| matches!(c, Class::Index(ix) if ix.scatter.is_some())) {
+        // updates may meet anywhere in the output: one tile applies them in order
+        tiles = Tiling { grid: Vec::new(), axes: BTreeMap::new() };
+    }
     let cx = Cx { region, symbols, tiles, classes };
     let plan = Plan::new(&cx);
     let mut kernel = Kernel {

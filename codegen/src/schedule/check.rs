@@ -23,7 +23,10 @@ impl Schedule {
         };
         let whole = || format!("schedule of kernel {}", kernel.name);
         if !matches!(isa.vector_bytes, 16 | 32 | 64) {
-            return fail(whole(), format!("vectors of {} bytes; allowed are 16, 32 and 64", isa.vector_bytes));
+            return fail(
+                whole(),
+                format!("vectors of {} bytes; allowed are 16, 32 and 64", isa.vector_bytes),
+            );
         }
         if self.tiles.len() != kernel.grid.len() || self.stages.len() != stages.len() {
             return fail(
@@ -65,11 +68,13 @@ fn stage(s: &Stage, plan: &StageSchedule) -> Result<(), String> {
     match plan.vector {
         None if plan.width != 1 => Err(format!("{} elements a vector without a vector label", plan.width)),
         None => Ok(()),
-        Some(l) if !vectorisable(s).contains(&l) && !lanes_label(s, plan.width).is_some_and(|r| r == l) => Err(format!(
-            "label #{l} cannot be run in vectors of {}; labels that can: {:?}",
-            plan.width,
-            vectorisable(s)
-        )),
+        Some(l) if !vectorisable(s).contains(&l) && lanes_label(s, plan.width) != Some(l) => {
+            Err(format!(
+                "label #{l} cannot be run in vectors of {}; labels that can: {:?}",
+                plan.width,
+                vectorisable(s)
+            ))
+        }
         Some(_) => Ok(()),
     }
 }

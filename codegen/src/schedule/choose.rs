@@ -59,7 +59,8 @@ fn known(d: &Dim) -> i64 {
 
 fn stage(k: &Kernel, s: &Stage, isa: Isa) -> StageSchedule {
     let bufs = s.loads.iter().map(|l| l.from).chain(s.stores.iter().map(|st| st.to));
-    let widest = bufs.map(|b| k.dtype(b).size()).chain(s.expr.roots.iter().map(|r| s.expr.dtype(*r).size())).max();
+    let widest =
+        bufs.map(|b| k.dtype(b).size()).chain(s.expr.roots.iter().map(|r| s.expr.dtype(*r).size())).max();
     let width = (isa.vector_bytes / widest.unwrap_or(4).max(1) as u32).clamp(1, 64);
     let scalar = StageSchedule { vector: None, width: 1, unroll: 1, block: (1, 1) };
     let candidates = vectorisable(s).into_iter().map(|l| (score(k, s, l, true), l));
@@ -87,7 +88,8 @@ fn score(k: &Kernel, s: &Stage, label: u32, stores: bool) -> i64 {
     for st in s.stores.iter().filter(|_| stores) {
         sum += if step(k, st.to, &st.index, label) == Some(1) { 3 } else { -3 };
     }
-    let extent = s.inner.iter().chain(&s.red).find(|l| l.0 == label).map(|l| &l.1).or(k.grid.get(label as usize));
+    let extent =
+        s.inner.iter().chain(&s.red).find(|l| l.0 == label).map(|l| &l.1).or(k.grid.get(label as usize));
     match extent.and_then(Dim::as_const) {
         Some(n) if n < 4 => sum - 8,
         _ => sum,
@@ -102,7 +104,9 @@ fn step(k: &Kernel, b: Buf, index: &[Dim], label: u32) -> Option<i64> {
     };
     let uses = |d: &Dim| d.any_leaf(|a| *a == Atom::Label(label) || matches!(a, Atom::Val(_)));
     let ring = match b {
-        Buf::Local(l) => k.locals.get(l as usize).is_some_and(|l| matches!(l.axes.last(), Some(LocalAxis::Ring(_)))),
+        Buf::Local(l) => {
+            k.locals.get(l as usize).is_some_and(|l| matches!(l.axes.last(), Some(LocalAxis::Ring(_))))
+        }
         Buf::Arg(_) => false,
     };
     if outer.iter().any(uses) || (ring && uses(last)) {

@@ -61,7 +61,12 @@ impl<'m> Attrs<'m> {
         self.map.get(name).copied()
     }
 
-    fn typed<T>(&self, name: &str, want: Kind, f: impl FnOnce(&'m AttributeProto) -> Option<T>) -> Res<Option<T>> {
+    fn typed<T>(
+        &self,
+        name: &str,
+        want: Kind,
+        f: impl FnOnce(&'m AttributeProto) -> Option<T>,
+    ) -> Res<Option<T>> {
         let Some(a) = self.raw(name) else { return Ok(None) };
         if kind(a) == want
             && let Some(v) = f(a)
@@ -69,7 +74,8 @@ impl<'m> Attrs<'m> {
             return Ok(Some(v));
         }
         let (found, want) = (kind(a).as_str_name(), want.as_str_name());
-        Err(Diag::error("E-ONNX-007", format!("attribute `{name}` is of kind {found}; {want} is wanted")).into())
+        Err(Diag::error("E-ONNX-007", format!("attribute `{name}` is of kind {found}; {want} is wanted"))
+            .into())
     }
 
     /// An integer, if given.
@@ -113,7 +119,8 @@ impl<'m> Attrs<'m> {
 
     /// A string or its default.
     pub(crate) fn string(&self, name: &str, default: &str) -> Res<String> {
-        let text = |a: &AttributeProto| Some(String::from_utf8_lossy(a.s.as_deref().unwrap_or(&[])).into_owned());
+        let text =
+            |a: &AttributeProto| Some(String::from_utf8_lossy(a.s.as_deref().unwrap_or(&[])).into_owned());
         Ok(self.typed(name, Kind::String, text)?.unwrap_or_else(|| default.to_string()))
     }
 
@@ -124,8 +131,9 @@ impl<'m> Attrs<'m> {
 
     /// A graph, which must be given.
     pub(crate) fn graph(&self, name: &str) -> Res<&'m GraphProto> {
-        self.typed(name, Kind::Graph, |a| a.g.as_ref())?
-            .ok_or_else(|| Diag::error("E-ONNX-007", format!("attribute `{name}` (a graph) is missing")).into())
+        self.typed(name, Kind::Graph, |a| a.g.as_ref())?.ok_or_else(|| {
+            Diag::error("E-ONNX-007", format!("attribute `{name}` (a graph) is missing")).into()
+        })
     }
 
     /// The attribute must have this value when given.

@@ -82,7 +82,10 @@ impl Report {
         let mut out = Vec::new();
         for ((op, why), (places, count)) in self.unsupported {
             let plural = if count == 1 { "" } else { "s" };
-            let mut d = Diag::error("E-ONNX-006", format!("operator {op} is not supported ({count} node{plural}): {why}"));
+            let mut d = Diag::error(
+                "E-ONNX-006",
+                format!("operator {op} is not supported ({count} node{plural}): {why}"),
+            );
             let more = count - places.len();
             for p in places {
                 d = d.note(p);

@@ -32,6 +32,7 @@ pub(crate) fn call<'m>(cx: &mut NodeCx<'_, 'm>, f: &'m FunctionProto) -> Res<Vec
         scope.define(n, cx.opt(i).map_or(Slot::Absent, Slot::Val));
     }
     cx.im.nodes(cx.g, &mut scope, &f.node);
-    let missing = |n: &str| cx.fail("E-ONNX-009", format!("output `{n}` of the function is produced by nothing"));
+    let missing =
+        |n: &str| cx.fail("E-ONNX-009", format!("output `{n}` of the function is produced by nothing"));
     f.output.iter().map(|n| scope.get(n).ok_or_else(|| missing(n).into())).collect()
 }

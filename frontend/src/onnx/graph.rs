@@ -54,7 +54,15 @@ pub(crate) struct Scope<'s, 'm> {
 impl<'s, 'm> Scope<'s, 'm> {
     /// The model's own scope.
     pub(crate) fn top(opset: Option<i64>) -> Scope<'s, 'm> {
-        Scope { names: BTreeMap::new(), outer: None, args: BTreeMap::new(), opset, depth: 0, within: String::new(), region: false }
+        Scope {
+            names: BTreeMap::new(),
+            outer: None,
+            args: BTreeMap::new(),
+            opset,
+            depth: 0,
+            within: String::new(),
+            region: false,
+        }
     }
 
     /// A scope inside this one that sees its names.
@@ -150,7 +158,13 @@ impl<'m> Importer<'m> {
     }
 
     /// Defines the initializers of `graph` in `scope` as constants, those that somebody reads.
-    pub(crate) fn initializers(&mut self, g: &mut Graph, scope: &mut Scope<'_, 'm>, graph: &'m GraphProto, used: &BTreeSet<&str>) {
+    pub(crate) fn initializers(
+        &mut self,
+        g: &mut Graph,
+        scope: &mut Scope<'_, 'm>,
+        graph: &'m GraphProto,
+        used: &BTreeSet<&str>,
+    ) {
         let mut seen = BTreeSet::new();
         for t in &graph.initializer {
             let name = t.name.as_deref().unwrap_or("");
@@ -194,11 +208,13 @@ impl<'m> Importer<'m> {
         }
         let (order, cyclic) = order(nodes);
         if !cyclic.is_empty() {
-            let mut d = Diag::error("E-ONNX-011", format!("{} nodes depend on themselves in a cycle", cyclic.len()));
+            let mut d =
+                Diag::error("E-ONNX-011", format!("{} nodes depend on themselves in a cycle", cyclic.len()));
             for &k in cyclic.iter().take(10) {
                 d = d.note(place(&nodes[k], k, &scope.within));
             }
-            self.report.error(d.help("a model's nodes must form a directed acyclic graph; the file is damaged"));
+            self.report
+                .error(d.help("a model's nodes must form a directed acyclic graph; the file is damaged"));
         }
         for k in order {
             self.nodes += 1;
@@ -215,7 +231,12 @@ impl<'m> Importer<'m> {
         self.poison(scope, nodes, cyclic);
     }
 
-    fn poison(&mut self, scope: &mut Scope<'_, 'm>, nodes: &'m [NodeProto], which: impl IntoIterator<Item = usize>) {
+    fn poison(
+        &mut self,
+        scope: &mut Scope<'_, 'm>,
+        nodes: &'m [NodeProto],
+        which: impl IntoIterator<Item = usize>,
+    ) {
         for name in which.into_iter().flat_map(|k| &nodes[k].output) {
             scope.define(name, Slot::Poison);
         }
@@ -234,18 +255,31 @@ impl<'m> Importer<'m> {
             let slot = results.get(i).copied().unwrap_or(Slot::Poison);
             if i >= results.len() && !results.is_empty() {
                 let op = node.op_type.as_deref().unwrap_or("");
-                let m = format!("output {i} (`{name}`) of {op} is not supported; only the first {} are", results.len());
-                self.report.error(Diag::error("E-ONNX-018", m).at(&loc).help("export the model without using this output"));
+                let m = format!(
+                    "output {i} (`{name}`) of {op} is not supported; only the first {} are",
+                    results.len()
+                );
+                self.report.error(
+                    Diag::error("E-ONNX-018", m).at(&loc).help("export the model without using this output"),
+                );
             }
             if !scope.define(name, slot) {
                 let m = format!("`{name}` is produced twice, or is also an input or initializer");
-                let d = Diag::error("E-ONNX-010", m).at(&loc).help("every name may be defined once; the file is damaged");
+                let d = Diag::error("E-ONNX-010", m)
+                    .at(&loc)
+                    .help("every name may be defined once; the file is damaged");
                 self.report.error(d);
             }
         }
     }
 
-    fn node_results(&mut self, g: &mut Graph, scope: &Scope<'_, 'm>, node: &'m NodeProto, loc: &Loc) -> Res<Vec<Slot>> {
+    fn node_results(
+        &mut self,
+        g: &mut Graph,
+        scope: &Scope<'_, 'm>,
+        node: &'m NodeProto,
+        loc: &Loc,
+    ) -> Res<Vec<Slot>> {
         let op = node.op_type.as_deref().unwrap_or("");
         let domain = node.domain.as_deref().unwrap_or("");
         let function = self.functions.get(&(domain, op, node.overload.as_deref().unwrap_or(""))).copied();
@@ -255,7 +289,11 @@ impl<'m> Importer<'m> {
                 let found = registry::find(domain, op, scope.opset);
                 match found {
                     Err(why) => {
-                        let full = if is_default_domain(Some(domain)) { op.to_string() } else { format!("{domain}.{op}") };
+                        let full = if is_default_domain(Some(domain)) {
+                            op.to_string()
+                        } else {
+                            format!("{domain}.{op}")
+                        };
                         self.report.unsupported(full, why, &loc.place);
                         return Err(Stop::reported());
                     }
@@ -275,13 +313,20 @@ impl<'m> Importer<'m> {
         let unread = cx.attrs.unread();
         if !unread.is_empty() && !matches!(found, Found::Function(_)) {
             let m = format!("{op} (opset {opset}) has no attribute `{}`", unread.join("`, `"));
-            return Err(Diag::error("E-ONNX-007", m).help("the file does not follow the ONNX specification of its opset").into());
+            return Err(Diag::error("E-ONNX-007", m)
+                .help("the file does not follow the ONNX specification of its opset")
+                .into());
         }
         results.into_iter().map(|s| cx.finish(s)).collect()
     }
 
     /// Operand values; None when one is poisoned or missing.
-    fn operands(&mut self, scope: &Scope<'_, 'm>, node: &'m NodeProto, loc: &Loc) -> Option<Vec<Option<Value>>> {
+    fn operands(
+        &mut self,
+        scope: &Scope<'_, 'm>,
+        node: &'m NodeProto,
+        loc: &Loc,
+    ) -> Option<Vec<Option<Value>>> {
         let mut out = Vec::with_capacity(node.input.len());
         let mut good = true;
         for name in &node.input {
@@ -293,7 +338,9 @@ impl<'m> Importer<'m> {
                 None => {
                     good = false;
                     let m = format!("reads `{name}`, which is no input, no initializer and no node's output");
-                    let d = Diag::error("E-ONNX-009", m).at(loc).help("the file is damaged or was cut out of a bigger model");
+                    let d = Diag::error("E-ONNX-009", m)
+                        .at(loc)
+                        .help("the file is damaged or was cut out of a bigger model");
                     self.report.error(d);
                 }
             }
@@ -305,7 +352,12 @@ impl<'m> Importer<'m> {
     }
 
     /// Imports a graph that is an attribute into `g`, with names of `scope` (already holding its inputs).
-    pub(crate) fn subgraph(&mut self, g: &mut Graph, scope: &mut Scope<'_, 'm>, graph: &'m GraphProto) -> Res<Vec<Value>> {
+    pub(crate) fn subgraph(
+        &mut self,
+        g: &mut Graph,
+        scope: &mut Scope<'_, 'm>,
+        graph: &'m GraphProto,
+    ) -> Res<Vec<Value>> {
         let used = used_names(graph);
         self.initializers(g, scope, graph, &used);
         self.nodes(g, scope, &graph.node);

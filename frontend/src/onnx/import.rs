@@ -27,12 +27,14 @@ const DEFAULTS_SINCE: i64 = 4;
 
 /// The model in `bytes`.
 pub(crate) fn run(bytes: Bytes, folder: Option<&Path>, opts: &ImportOptions) -> Result<Imported, Vec<Diag>> {
-    let model = decode(bytes).map_err(|d| vec![d])?;
+    let model = decode(bytes).map_err(|d| vec![*d])?;
     let Some(graph) = model.graph.as_ref() else { return Err(vec![no_graph("the file holds no graph")]) };
     let mut im = Importer::new(Reader::new(folder), &model.functions);
     versions(&mut im, &model);
     let mut g = Graph::new("main");
-    let mut scope = Scope::top(default_opset(&model.opset_import));
+    // with an opset out of range the nearest one shows what else is wrong
+    let opset = default_opset(&model.opset_import).map(|v| v.clamp(OPSETS.0, OPSETS.1));
+    let mut scope = Scope::top(opset);
     let used = used_names(graph);
     inputs(&mut im, &mut g, &mut scope, &model, graph, opts);
     im.initializers(&mut g, &mut scope, graph, &used);
@@ -50,13 +52,15 @@ fn no_graph(what: &str) -> Diag {
     Diag::error("E-ONNX-003", what).help("the file is damaged or is not an ONNX model; export it again")
 }
 
-fn decode(bytes: Bytes) -> Result<ModelProto, Diag> {
+fn decode(bytes: Bytes) -> Result<ModelProto, Box<Diag>> {
     let bad = |m: String| Diag::error("E-ONNX-002", m);
     if bytes.is_empty() {
-        return Err(bad("the file is empty".to_string()).help("name an ONNX model file"));
+        return Err(bad("the file is empty".to_string()).help("name an ONNX model file").into());
     }
     if let Some(kind) = other_format(&bytes) {
-        return Err(bad(format!("this is {kind}, not an ONNX model")).help("convert the model to ONNX first"));
+        return Err(bad(format!("this is {kind}, not an ONNX model"))
+            .help("convert the model to ONNX first")
+            .into());
     }
     let size = bytes.len();
     let model = decode_model(bytes).map_err(|e| {
@@ -65,7 +69,8 @@ fn decode(bytes: Bytes) -> Result<ModelProto, Diag> {
     })?;
     if model.graph.is_none() && model.ir_version.is_none() && model.opset_import.is_empty() {
         return Err(bad("this is not an ONNX model: it has neither a version nor a graph".to_string())
-            .help("name a model file, not a tensor file such as test_data_set_0/input_0.pb"));
+            .help("name a model file, not a tensor file such as test_data_set_0/input_0.pb")
+            .into());
     }
     Ok(model)
 }
@@ -79,7 +84,9 @@ fn other_format(b: &[u8]) -> Option<&'static str> {
         _ if starts(b"GGUF") => Some("a GGUF file"),
         _ if starts(b"\x7fELF") => Some("an executable"),
         _ if starts(b"\x93NUMPY") => Some("a numpy array"),
-        _ if starts(b"version https://git-lfs") => Some("a Git LFS pointer (the model itself was not fetched)"),
+        _ if starts(b"version https://git-lfs") => {
+            Some("a Git LFS pointer (the model itself was not fetched)")
+        }
         _ if b.get(4..8) == Some(b"TFL3") => Some("a TensorFlow Lite model"),
         _ if b.get(4..8) == Some(b"ORTM") => Some("an ORT-format model"),
         _ if b.get(8..10) == Some(b"{\"") => Some("a safetensors file (weights without a graph)"),
@@ -93,7 +100,8 @@ fn versions(im: &mut Importer<'_>, model: &ModelProto) {
         v => {
             let found = v.map_or("none".to_string(), |v| v.to_string());
             let m = format!("the file's IR version is {found}; allowed are 1 to {NEWEST_IR}");
-            im.report.error(Diag::error("E-ONNX-004", m).help("export the model with a current ONNX release"));
+            im.report
+                .error(Diag::error("E-ONNX-004", m).help("export the model with a current ONNX release"));
         }
     }
     let (oldest, newest) = OPSETS;
@@ -101,13 +109,16 @@ fn versions(im: &mut Importer<'_>, model: &ModelProto) {
         Some(v) if (oldest..=newest).contains(&v) => {}
         Some(v) => {
             let m = format!("the model uses opset {v}; supported are {oldest} to {newest}");
-            let help = format!("export it with an opset of {oldest} to {newest}, or convert it with onnx.version_converter");
+            let help = format!(
+                "export it with an opset of {oldest} to {newest}, or convert it with onnx.version_converter"
+            );
             im.report.error(Diag::error("E-ONNX-005", m).help(help));
         }
         // each of its operators says so, if there are any
         None if !model.opset_import.is_empty() => {}
         None => {
-            let d = Diag::error("E-ONNX-005", "the model declares no opset, so its operators have no meaning");
+            let d =
+                Diag::error("E-ONNX-005", "the model declares no opset, so its operators have no meaning");
             im.report.error(d.help("the file is damaged or not an ONNX model; export it again"));
         }
     }
@@ -159,7 +170,9 @@ enum Declared<'m> {
 fn declared(d: &tgc_proto::tensor_shape_proto::Dimension) -> Declared<'_> {
     match &d.value {
         Some(DimValue::DimValue(v)) if *v > 0 => Declared::Fixed(*v),
-        Some(DimValue::DimParam(p)) if !p.is_empty() && p != "?" && !p.starts_with("unk__") => Declared::Named(p),
+        Some(DimValue::DimParam(p)) if !p.is_empty() && p != "?" && !p.starts_with("unk__") => {
+            Declared::Named(p)
+        }
         _ => Declared::Anonymous,
     }
 }
@@ -177,7 +190,9 @@ type Own = BTreeMap<(usize, usize), String>;
 /// Declares every symbol of the inputs: named dims first, so that names made for others stay clear of them.
 fn declare_dims(im: &mut Importer<'_>, g: &mut Graph, list: &[&ValueInfoProto], opts: &ImportOptions) -> Own {
     let mut symbols = Own::new();
-    let dims = |i: &'_ ValueInfoProto| tensor_type(i).and_then(|t| t.shape.as_ref()).map(|s| s.dim.clone()).unwrap_or_default();
+    let dims = |i: &'_ ValueInfoProto| {
+        tensor_type(i).and_then(|t| t.shape.as_ref()).map(|s| s.dim.clone()).unwrap_or_default()
+    };
     let mut known: BTreeSet<String> = BTreeSet::new();
     for i in list {
         for d in dims(i) {
@@ -206,9 +221,14 @@ fn declare_dims(im: &mut Importer<'_>, g: &mut Graph, list: &[&ValueInfoProto], 
         }
         if !known.contains(&o.name) {
             let names: Vec<&str> = known.iter().map(String::as_str).collect();
-            let have = if names.is_empty() { "none: all its sizes are fixed".to_string() } else { names.join(", ") };
+            let have =
+                if names.is_empty() { "none: all its sizes are fixed".to_string() } else { names.join(", ") };
             let m = format!("--dim names `{}`, which is no symbolic dim of the model's inputs", o.name);
-            im.report.error(Diag::error("E-ONNX-013", m).note(format!("symbolic dims: {have}")).help("use one of these names"));
+            im.report.error(
+                Diag::error("E-ONNX-013", m)
+                    .note(format!("symbolic dims: {have}"))
+                    .help("use one of these names"),
+            );
         }
     }
     symbols
@@ -248,12 +268,19 @@ fn input(
     }
     let Some(t) = tensor_type(i) else {
         let help = "export the model with tensors as inputs";
-        return Err(Diag::error("E-ONNX-012", "the input is no tensor (sequences, maps and optionals are not supported)").help(help).into());
+        return Err(Diag::error(
+            "E-ONNX-012",
+            "the input is no tensor (sequences, maps and optionals are not supported)",
+        )
+        .help(help)
+        .into());
     };
     let dtype = dtype_of(t.elem_type.unwrap_or(0))?;
     let Some(shape) = t.shape.as_ref() else {
         let m = "the input's number of axes is not declared";
-        return Err(Diag::error("E-ONNX-012", m).help("give the input a shape; its sizes may stay symbolic").into());
+        return Err(Diag::error("E-ONNX-012", m)
+            .help("give the input a shape; its sizes may stay symbolic")
+            .into());
     };
     if shape.dim.len() > MAX_RANK {
         let m = format!("the input has {} axes; at most {MAX_RANK} are allowed", shape.dim.len());
@@ -271,7 +298,8 @@ fn input(
     if let Some(t) = initial {
         let value = im.reader.tensor(t)?;
         let fits = value.dtype == dtype && value.shape.len() == dims.len();
-        if !fits || dims.iter().zip(&value.shape).any(|(d, s)| d.as_const().is_some_and(|c| c as usize != *s)) {
+        if !fits || dims.iter().zip(&value.shape).any(|(d, s)| d.as_const().is_some_and(|c| c as usize != *s))
+        {
             let ty = Type::new(dtype, dims);
             let m = format!("the input is declared as {ty}, but its default value is {}", value.ty());
             return Err(stop("E-ONNX-012", m));
@@ -290,7 +318,8 @@ fn outputs<'m>(im: &mut Importer<'m>, g: &mut Graph, scope: &Scope<'_, 'm>, grap
         let name = o.name.as_deref().unwrap_or("");
         let loc = Loc::new(format!("output `{name}`"));
         if !seen.insert(name) {
-            im.report.error(Diag::error("E-ONNX-010", format!("`{name}` is listed as an output twice")).at(&loc));
+            im.report
+                .error(Diag::error("E-ONNX-010", format!("`{name}` is listed as an output twice")).at(&loc));
             continue;
         }
         match scope.get(name) {
@@ -314,7 +343,10 @@ fn compare(im: &mut Importer<'_>, o: &ValueInfoProto, ty: &Type, loc: &Loc) {
     let Some(t) = tensor_type(o) else { return };
     let mut wrong = dtype_of(t.elem_type.unwrap_or(0)).is_ok_and(|d| d != ty.dtype);
     if let Some(s) = &t.shape {
-        let differs = |(d, found): (&tgc_proto::tensor_shape_proto::Dimension, &Dim)| match (declared(d), found.as_const()) {
+        let differs = |(d, found): (&tgc_proto::tensor_shape_proto::Dimension, &Dim)| match (
+            declared(d),
+            found.as_const(),
+        ) {
             (Declared::Fixed(v), Some(c)) => v != c,
             _ => false,
         };
@@ -322,6 +354,10 @@ fn compare(im: &mut Importer<'_>, o: &ValueInfoProto, ty: &Type, loc: &Loc) {
     }
     if wrong {
         let m = format!("the output is declared otherwise than what its operators give: {ty}");
-        im.report.warn(Diag::warning("E-ONNX-030", m).at(loc).help("the declaration is ignored; the exporter may be wrong"));
+        im.report.warn(
+            Diag::warning("E-ONNX-030", m)
+                .at(loc)
+                .help("the declaration is ignored; the exporter may be wrong"),
+        );
     }
 }

@@ -44,8 +44,9 @@ impl FromStr for DimOption {
     /// Reads `name=8` or `name=1..64`.
     fn from_str(s: &str) -> Result<DimOption, Diag> {
         let bad = |why: &str| {
-            Diag::error("E-ONNX-013", format!("`--dim {s}`: {why}"))
-                .help("write --dim name=8 for a fixed size, --dim name=1..64 for a range with both ends included")
+            Diag::error("E-ONNX-013", format!("`--dim {s}`: {why}")).help(
+                "write --dim name=8 for a fixed size, --dim name=1..64 for a range with both ends included",
+            )
         };
         let (name, value) = s.rsplit_once('=').ok_or_else(|| bad("there is no `=`"))?;
         let (lo, hi) = value.split_once("..").unwrap_or((value, value));
@@ -77,7 +78,8 @@ pub struct Imported {
 /// Imports the model file at `path`; external data is read from its folder.
 pub fn import(path: &Path, opts: &ImportOptions) -> Result<Imported, Vec<Diag>> {
     let bytes = weights::map_file(path).map_err(|e| {
-        let help = if path.is_dir() { "name the .onnx file itself" } else { "check the path and its permissions" };
+        let help =
+            if path.is_dir() { "name the .onnx file itself" } else { "check the path and its permissions" };
         vec![Diag::error("E-ONNX-001", format!("`{}` cannot be read: {e}", path.display())).help(help)]
     })?;
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -86,6 +88,10 @@ pub fn import(path: &Path, opts: &ImportOptions) -> Result<Imported, Vec<Diag>> 
 }
 
 /// Imports a model from memory. `folder` is where external data may lie; without one there is none.
-pub fn import_bytes(bytes: bytes::Bytes, folder: Option<&Path>, opts: &ImportOptions) -> Result<Imported, Vec<Diag>> {
+pub fn import_bytes(
+    bytes: bytes::Bytes,
+    folder: Option<&Path>,
+    opts: &ImportOptions,
+) -> Result<Imported, Vec<Diag>> {
     import::run(bytes, folder, opts)
 }

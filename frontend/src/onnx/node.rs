@@ -79,7 +79,10 @@ impl NodeCx<'_, '_> {
     pub(crate) fn direct(&mut self, name: &str) -> Res<Value> {
         let op = match Op::from_attrs(name, self.attrs.to_op()?) {
             Some(Ok(op)) => op,
-            Some(Err(e)) => return Err(self.fail("E-ONNX-007", e).into()),
+            Some(Err(e)) => {
+                let help = "the file does not follow the ONNX specification of its opset";
+                return Err(self.fail("E-ONNX-007", e).help(help).into());
+            }
             None => return Err(self.fail("E-ONNX-006", "not supported").into()),
         };
         let ins = (0..self.ins.len()).map(|i| self.x(i)).collect::<Res<Vec<_>>>()?;
@@ -115,7 +118,9 @@ impl NodeCx<'_, '_> {
     pub(crate) fn dims_value(&mut self, dims: Vec<Dim>) -> Res<Value> {
         let fixed: Option<Vec<i64>> = dims.iter().map(Dim::as_const).collect();
         match fixed {
-            Some(v) => self.op(Constant { value: Tensor::from_ints(DType::I64, &[v.len()], &v), shape: None }, &[]),
+            Some(v) => {
+                self.op(Constant { value: Tensor::from_ints(DType::I64, &[v.len()], &v), shape: None }, &[])
+            }
             None => self.op(ConstDims { dims, dtype: DType::I64, scalar: false }, &[]),
         }
     }
@@ -161,7 +166,12 @@ impl NodeCx<'_, '_> {
         if (0..r).contains(&a) {
             return Ok(a as usize);
         }
-        Err(self.fail("E-ONNX-022", format!("axis {axis} is out of range for rank {rank} (allowed -{rank}..{rank})")).into())
+        Err(self
+            .fail(
+                "E-ONNX-022",
+                format!("axis {axis} is out of range for rank {rank} (allowed -{rank}..{rank})"),
+            )
+            .into())
     }
 
     /// Distinct axes, sorted.
@@ -190,9 +200,19 @@ impl NodeCx<'_, '_> {
         }
         let name = self.node.input.get(i).map_or("", |n| n.as_str());
         let by = self.g.loc(v.node).place;
-        let m = format!("{what} (operand {i}, `{name}`) depends on the data the model is fed; it must follow from input sizes");
-        let made = if by.is_empty() { "it is an input of the model".to_string() } else { format!("it comes from {by}") };
-        Err(self.fail("E-ONNX-016", m).note(made).help("export the model with this operand as a constant or computed from shapes").into())
+        let m = format!(
+            "{what} (operand {i}, `{name}`) depends on the data the model is fed; it must follow from input sizes"
+        );
+        let made = if by.is_empty() {
+            "it is an input of the model".to_string()
+        } else {
+            format!("it comes from {by}")
+        };
+        Err(self
+            .fail("E-ONNX-016", m)
+            .note(made)
+            .help("export the model with this operand as a constant or computed from shapes")
+            .into())
     }
 
     /// The elements of operand `i` as numbers.
@@ -228,7 +248,9 @@ impl NodeCx<'_, '_> {
     pub(crate) fn require(&mut self, pred: Pred, why: &str) -> Res<()> {
         match pred.decide_in(&self.g.symbols) {
             Some(true) => return Ok(()),
-            Some(false) => return Err(self.fail("E-ONNX-022", format!("{why}: `{pred}` cannot hold")).into()),
+            Some(false) => {
+                return Err(self.fail("E-ONNX-022", format!("{why}: `{pred}` cannot hold")).into());
+            }
             None => {}
         }
         if let Pred::Eq(a, b) = &pred {
@@ -270,7 +292,9 @@ impl NodeCx<'_, '_> {
     }
 
     fn known_value(&mut self, v: Value, f: &Fact) -> Res<Value> {
-        let (Some(known), true) = (&f.known, f.ty.dtype.is_int() || f.ty.dtype == DType::Bool) else { return Ok(v) };
+        let (Some(known), true) = (&f.known, f.ty.dtype.is_int() || f.ty.dtype == DType::Bool) else {
+            return Ok(v);
+        };
         let scalars: Option<Vec<Scalar>> = known
             .0
             .iter()
@@ -283,11 +307,16 @@ impl NodeCx<'_, '_> {
             if s.len() != shape.iter().product::<usize>() {
                 return Ok(v);
             }
-            return self.op(Constant { value: Tensor::from_scalars(f.ty.dtype, &shape, s), shape: None }, &[]);
+            return self
+                .op(Constant { value: Tensor::from_scalars(f.ty.dtype, &shape, s), shape: None }, &[]);
         }
         match (known.as_dims(), f.ty.rank()) {
-            (Some(dims), 0) if f.ty.dtype.is_int() => self.op(ConstDims { dims, dtype: f.ty.dtype, scalar: true }, &[]),
-            (Some(dims), 1) if f.ty.dtype.is_int() => self.op(ConstDims { dims, dtype: f.ty.dtype, scalar: false }, &[]),
+            (Some(dims), 0) if f.ty.dtype.is_int() => {
+                self.op(ConstDims { dims, dtype: f.ty.dtype, scalar: true }, &[])
+            }
+            (Some(dims), 1) if f.ty.dtype.is_int() => {
+                self.op(ConstDims { dims, dtype: f.ty.dtype, scalar: false }, &[])
+            }
             _ => Ok(v),
         }
     }

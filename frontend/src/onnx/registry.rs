@@ -44,7 +44,9 @@ fn table() -> &'static Table {
         }
         for &name in Op::all() {
             // variadic ops are region ops and those with attributes ONNX spells otherwise: they need an importer
-            if let Some(Spec { onnx: Onnx::Op(op, since, until), arity: Arity::Fixed(_), .. }) = Op::spec_of(name) {
+            if let Some(Spec { onnx: Onnx::Op(op, since, until), arity: Arity::Fixed(_), .. }) =
+                Op::spec_of(name)
+            {
                 t.entry(op).or_default().push((since, until, Found::Direct(name)));
             }
         }
@@ -58,7 +60,9 @@ pub(crate) fn find<'m>(domain: &str, op: &str, opset: Option<i64>) -> Result<Fou
         return Err(format!("operators of domain `{domain}` are not known"));
     }
     let Some(opset) = opset else {
-        return Err("the model imports no opset of the default domain, so its meaning is not defined".to_string());
+        return Err(
+            "the model imports no opset of the default domain, so its meaning is not defined".to_string()
+        );
     };
     let Some(rows) = table().get(op) else { return Err("no importer for it exists".to_string()) };
     match rows.iter().find(|r| r.0 <= opset && opset <= r.1) {

@@ -68,12 +68,18 @@ impl Reader {
 
     /// The tensor, with its elements checked against its type and dims.
     pub(crate) fn tensor(&mut self, t: &TensorProto) -> Res<Tensor> {
-        let bad = |m: String| Diag::error("E-ONNX-014", m).help("the file is damaged or was written by a faulty exporter");
+        let bad = |m: String| {
+            Diag::error("E-ONNX-014", m).help("the file is damaged or was written by a faulty exporter")
+        };
         let dtype = dtype_of(t.data_type.unwrap_or(0))?;
         let dims: Option<Vec<usize>> = t.dims.iter().map(|&d| usize::try_from(d).ok()).collect();
-        let Some(dims) = dims else { return Err(bad(format!("dims {:?} hold a negative number", t.dims)).into()) };
+        let Some(dims) = dims else {
+            return Err(bad(format!("dims {:?} hold a negative number", t.dims)).into());
+        };
         if dims.len() > crate::limits::MAX_RANK {
-            return Err(bad(format!("{} axes; at most {} are allowed", dims.len(), crate::limits::MAX_RANK)).into());
+            return Err(
+                bad(format!("{} axes; at most {} are allowed", dims.len(), crate::limits::MAX_RANK)).into()
+            );
         }
         let numel = dims.iter().try_fold(1usize, |a, &d| a.checked_mul(d)).filter(|n| *n < usize::MAX / 64);
         let Some(numel) = numel else { return Err(bad(format!("dims {dims:?} are too large")).into()) };
@@ -94,7 +100,10 @@ impl Reader {
         };
         match data.and_then(|d| Tensor::from_bytes(dtype, &dims, d)) {
             Some(t) => Ok(t),
-            None => Err(bad(format!("{dtype}{dims:?} has {numel} elements, but the data given ({found}) does not fit")).into()),
+            None => Err(bad(format!(
+                "{dtype}{dims:?} has {numel} elements, but the data given ({found}) does not fit"
+            ))
+            .into()),
         }
     }
 
@@ -104,10 +113,12 @@ impl Reader {
             let entry = t.external_data.iter().find(|e| e.key.as_deref() == Some(k));
             entry.and_then(|e| e.value.as_deref())
         };
-        let Some(location) = key("location") else { return Err(bad("external data without a location".to_string()).into()) };
-        let number = |k: &str| match key(k) {
-            None => Ok(None),
-            Some(v) => v.trim().parse::<usize>().map(Some).map_err(|_| bad(format!("external data: {k} `{v}` is no size"))),
+        let Some(location) = key("location") else {
+            return Err(bad("external data without a location".to_string()).into());
+        };
+        let number = |k: &str| -> Res<Option<usize>> {
+            let Some(v) = key(k) else { return Ok(None) };
+            Ok(Some(v.trim().parse().map_err(|_| bad(format!("external data: {k} `{v}` is no size")))?))
         };
         let (offset, length) = (number("offset")?.unwrap_or(0), number("length")?);
         let file = self.open(location)?;
@@ -116,7 +127,10 @@ impl Reader {
             Some(end) if offset <= end && end <= file.len() => Ok(file.slice(offset..end)),
             _ => {
                 let len = length.map_or("to the end".to_string(), |l| format!("{l} bytes"));
-                let m = format!("external data `{location}`: {len} from offset {offset} wanted, the file has {} bytes", file.len());
+                let m = format!(
+                    "external data `{location}`: {len} from offset {offset} wanted, the file has {} bytes",
+                    file.len()
+                );
                 Err(bad(m).help("the data file is truncated or belongs to another model").into())
             }
         }
@@ -131,7 +145,8 @@ impl Reader {
         let Some(folder) = &self.folder else {
             return Err(bad("this model was not read from a file, so it has no folder".to_string()).into());
         };
-        let plain = Path::new(location).components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
+        let plain =
+            Path::new(location).components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
         if !plain || location.is_empty() || location.contains('\0') {
             return Err(bad("the path leaves the model's folder".to_string()).into());
         }

@@ -9,7 +9,10 @@ fn identity(dims: &[&str]) -> M {
 
 #[test]
 fn dims_without_a_name_get_one_each() {
-    assert_eq!(identity(&["", "?", "-1", "0", "unk__12", "n", "3"]).out(), "f32[x_0, x_1, x_2, x_3, x_4, n, 3]");
+    assert_eq!(
+        identity(&["", "?", "-1", "0", "unk__12", "n", "3"]).out(),
+        "f32[x_0, x_1, x_2, x_3, x_4, n, 3]"
+    );
     let m = identity(&["", "x_0"]).import();
     let g = body(&m);
     assert_eq!(g.ty(g.outputs()[0].value).unwrap().to_string(), "f32[x_0_1, x_0]");
@@ -47,7 +50,11 @@ fn an_option_for_a_dim_that_is_not_there_lists_those_that_are() {
 
 #[test]
 fn unrelated_names_meet_in_a_guard() {
-    let m = model(13).input("a", F32, &["n"]).input("b", F32, &["m"]).node("Add", &["a", "b"], &["y"], &[]).output("y");
+    let m = model(13)
+        .input("a", F32, &["n"])
+        .input("b", F32, &["m"])
+        .node("Add", &["a", "b"], &["y"], &[])
+        .output("y");
     let i = m.import();
     assert_eq!(body(&i).guards().len(), 1);
     assert!(tgc_ir::interp::run(&i.module, "main", &[f(&[2], &[1.0; 2]), f(&[3], &[1.0; 3])]).is_err());
@@ -56,14 +63,23 @@ fn unrelated_names_meet_in_a_guard() {
 
 #[test]
 fn equal_names_are_equal_dims() {
-    let m = model(13).input("a", F32, &["n"]).input("b", F32, &["n"]).node("Add", &["a", "b"], &["y"], &[]).output("y");
+    let m = model(13)
+        .input("a", F32, &["n"])
+        .input("b", F32, &["n"])
+        .node("Add", &["a", "b"], &["y"], &[])
+        .output("y");
     assert_eq!(m.out(), "f32[n]");
     assert!(body(&m.import()).guards().is_empty());
 }
 
 #[test]
 fn a_named_dim_is_not_pinned() {
-    let m = model(13).input("x", F32, &["n"]).init(floats("w", &[4], &[1.0; 4])).node("Add", &["x", "w"], &["y"], &[]);
+    let m = model(13).input("x", F32, &["n"]).init(floats("w", &[4], &[1.0; 4])).node(
+        "Add",
+        &["x", "w"],
+        &["y"],
+        &[],
+    );
     let e = m.output("y").error();
     assert!(e.message.contains("pin the named dim `n` to 4"), "{e}");
     assert!(e.at.place.contains("(Add)"), "{e}");

@@ -45,11 +45,23 @@ pub fn info(name: &str, elem: i32, dims: &[&str]) -> ValueInfoProto {
 }
 
 pub fn floats(name: &str, dims: &[i64], v: &[f32]) -> TensorProto {
-    TensorProto { name: Some(name.into()), dims: dims.to_vec(), data_type: Some(F32), float_data: v.to_vec(), ..Default::default() }
+    TensorProto {
+        name: Some(name.into()),
+        dims: dims.to_vec(),
+        data_type: Some(F32),
+        float_data: v.to_vec(),
+        ..Default::default()
+    }
 }
 
 pub fn ints(name: &str, dims: &[i64], v: &[i64]) -> TensorProto {
-    TensorProto { name: Some(name.into()), dims: dims.to_vec(), data_type: Some(I64), int64_data: v.to_vec(), ..Default::default() }
+    TensorProto {
+        name: Some(name.into()),
+        dims: dims.to_vec(),
+        data_type: Some(I64),
+        int64_data: v.to_vec(),
+        ..Default::default()
+    }
 }
 
 pub enum A<'a> {
@@ -163,7 +175,7 @@ impl M {
     }
 
     pub fn errors(&self) -> Vec<Diag> {
-        self.import_with(&[]).err().expect("the import should fail")
+        self.import_with(&[]).expect_err("the import should fail")
     }
 
     /// The only error.

@@ -14,21 +14,57 @@ fn samples() -> Vec<M> {
         ..Default::default()
     };
     let cnn = model(13).input("x", F32, &["batch", "2", "n"]).init(floats("w", &[3, 2, 3], &[0.5; 18]));
-    let cnn = cnn.node("Conv", &["x", "w"], &["c"], &[("auto_pad", A::S("SAME_UPPER")), ("strides", A::Is(&[2]))]);
+    let cnn =
+        cnn.node("Conv", &["x", "w"], &["c"], &[("auto_pad", A::S("SAME_UPPER")), ("strides", A::Is(&[2]))]);
     let cnn = cnn.node("MaxPool", &["c"], &["p"], &[("kernel_shape", A::Is(&[2])), ("ceil_mode", A::I(1))]);
-    let cnn = cnn.node("Relu", &["p"], &["r"], &[]).node("GlobalAveragePool", &["r"], &["g"], &[]).node("Flatten", &["g"], &["f"], &[]);
+    let cnn = cnn.node("Relu", &["p"], &["r"], &[]).node("GlobalAveragePool", &["r"], &["g"], &[]).node(
+        "Flatten",
+        &["g"],
+        &["f"],
+        &[],
+    );
     let cnn = cnn.node("Softmax", &["f"], &["y"], &[("axis", A::I(-1))]).output("y");
-    let shape = model(17).input("x", F32, &["", "s", "4"]).ints("z", &[0]).ints("m", &[-1, 2]).ints("one", &[1]).ints("big", &[i64::MAX]);
+    let shape = model(17)
+        .input("x", F32, &["", "s", "4"])
+        .ints("z", &[0])
+        .ints("m", &[-1, 2])
+        .ints("one", &[1])
+        .ints("big", &[i64::MAX]);
     let shape = shape.node("Shape", &["x"], &["sh"], &[]).node("Slice", &["sh", "z", "one"], &["d"], &[]);
-    let shape = shape.node("Concat", &["d", "m"], &["t"], &[("axis", A::I(0))]).node("Reshape", &["x", "t"], &["r"], &[]);
-    let shape = shape.node("Slice", &["r", "one", "big", "one"], &["q"], &[]).node("Transpose", &["q"], &["u"], &[]);
-    let shape = shape.node("ReduceSum", &["u", "z"], &["v"], &[]).node("Tile", &["one", "one"], &["tt"], &[]).output("v").output("tt");
+    let shape = shape.node("Concat", &["d", "m"], &["t"], &[("axis", A::I(0))]).node(
+        "Reshape",
+        &["x", "t"],
+        &["r"],
+        &[],
+    );
+    let shape =
+        shape.node("Slice", &["r", "one", "big", "one"], &["q"], &[]).node("Transpose", &["q"], &["u"], &[]);
+    let shape = shape
+        .node("ReduceSum", &["u", "z"], &["v"], &[])
+        .node("Tile", &["one", "one"], &["tt"], &[])
+        .output("v")
+        .output("tt");
     let attrs = [("then_branch", A::G(branch("Neg"))), ("else_branch", A::G(branch("Exp")))];
     let cond = model(16).input("x", F32, &["n"]).input("c", BOOL, &[]).node("Softplus", &["x"], &["h"], &[]);
     let cond = cond.node("If", &["c"], &["y"], &attrs).output("y");
-    let mix = model(18).input("x", F32, &["3", "n"]).ints("k", &[1]).node("TopK", &["x", "k"], &["v", "j"], &[("axis", A::I(0))]);
-    let mix = mix.node("Gather", &["x", "j"], &["g"], &[]).node("NonZero", &["x"], &["nz"], &[]).node("Split", &["x"], &["a", "b"], &[("num_outputs", A::I(2))]);
-    let mix = mix.node("LpNormalization", &["a"], &["l"], &[]).node("Clip", &["l"], &["y"], &[]).output("y").output("nz").output("v");
+    let mix = model(18).input("x", F32, &["3", "n"]).ints("k", &[1]).node(
+        "TopK",
+        &["x", "k"],
+        &["v", "j"],
+        &[("axis", A::I(0))],
+    );
+    let mix = mix.node("Gather", &["x", "j"], &["g"], &[]).node("NonZero", &["x"], &["nz"], &[]).node(
+        "Split",
+        &["x"],
+        &["a", "b"],
+        &[("num_outputs", A::I(2))],
+    );
+    let mix = mix
+        .node("LpNormalization", &["a"], &["l"], &[])
+        .node("Clip", &["l"], &["y"], &[])
+        .output("y")
+        .output("nz")
+        .output("v");
     vec![cnn, shape, cond, mix]
 }
 
@@ -93,5 +129,8 @@ fn random_changes() {
             good += usize::from(feed(b));
         }
     }
-    assert!(good > 50, "only {good} damaged models imported: the changes are too harsh to reach the importers");
+    assert!(
+        good > 50,
+        "only {good} damaged models imported: the changes are too harsh to reach the importers"
+    );
 }

@@ -7,9 +7,18 @@ use tgc_frontend::onnx::{ImportOptions, import, import_bytes};
 #[test]
 fn every_blocker_is_listed_and_followers_are_silent() {
     let m = model(13).input("x", F32, &["2", "3"]).ints("t", &[4, -1]);
-    let m = m.node("Frobnicate", &["x"], &["a"], &[]).named("f1").node("Frobnicate", &["a"], &["b"], &[]).named("f2");
+    let m = m
+        .node("Frobnicate", &["x"], &["a"], &[])
+        .named("f1")
+        .node("Frobnicate", &["a"], &["b"], &[])
+        .named("f2");
     let m = m.node("Add", &["b", "x"], &["c"], &[]).node("LSTM", &["c", "x", "x"], &["d"], &[]);
-    let m = m.node("Reshape", &["x", "t"], &["e"], &[]).named("r").node("Relu", &["x"], &["g"], &[("slope", A::F(1.0))]);
+    let m = m.node("Reshape", &["x", "t"], &["e"], &[]).named("r").node(
+        "Relu",
+        &["x"],
+        &["g"],
+        &[("slope", A::F(1.0))],
+    );
     let m = m.output("d").output("e").output("g");
     let v = m.errors();
     let codes: Vec<_> = v.iter().map(|d| d.code).collect();
@@ -31,7 +40,8 @@ fn versions() {
     };
     assert_eq!(with(&|m| m.opset_import[0].version = Some(5))[0].code, "E-ONNX-005");
     assert_eq!(with(&|m| m.opset_import[0].version = Some(99))[0].code, "E-ONNX-005");
-    assert_eq!(with(&|m| m.opset_import.clear())[0].code, "E-ONNX-006");
+    let none = with(&|m| m.opset_import.clear());
+    assert_eq!(none.iter().map(|d| d.code).collect::<Vec<_>>(), ["E-ONNX-006", "E-ONNX-005"]);
     assert_eq!(with(&|m| m.ir_version = Some(99))[0].code, "E-ONNX-004");
     assert_eq!(with(&|m| m.ir_version = None)[0].code, "E-ONNX-004");
 }
@@ -39,7 +49,8 @@ fn versions() {
 #[test]
 fn other_domains_are_refused_only_when_used() {
     let mut m = model(13).input("x", F32, &["1"]).node("Relu", &["x"], &["y"], &[]).output("y");
-    m.0.opset_import.push(tgc_proto::OperatorSetIdProto { domain: Some("ai.onnx.ml".into()), version: Some(3) });
+    m.0.opset_import
+        .push(tgc_proto::OperatorSetIdProto { domain: Some("ai.onnx.ml".into()), version: Some(3) });
     m.import();
     m.0.graph.as_mut().unwrap().node[0].domain = Some("ai.onnx.ml".into());
     let e = m.error();
@@ -50,11 +61,19 @@ fn other_domains_are_refused_only_when_used() {
 fn names() {
     let m = model(13).input("x", F32, &["1"]).node("Add", &["x", "ghost"], &["y"], &[]).output("y");
     assert!(m.error().message.contains("`ghost`"));
-    let m = model(13).input("x", F32, &["1"]).node("Relu", &["x"], &["y"], &[]).node("Neg", &["x"], &["y"], &[]).output("y");
+    let m = model(13)
+        .input("x", F32, &["1"])
+        .node("Relu", &["x"], &["y"], &[])
+        .node("Neg", &["x"], &["y"], &[])
+        .output("y");
     assert_eq!(m.error().code, "E-ONNX-010");
     let m = model(13).input("x", F32, &["1"]).node("Relu", &["x"], &["y"], &[]).output("z");
     assert_eq!(m.error().code, "E-ONNX-009");
-    let m = model(13).input("x", F32, &["1"]).input("x", F32, &["1"]).node("Relu", &["x"], &["y"], &[]).output("y");
+    let m = model(13)
+        .input("x", F32, &["1"])
+        .input("x", F32, &["1"])
+        .node("Relu", &["x"], &["y"], &[])
+        .output("y");
     assert_eq!(m.error().code, "E-ONNX-010");
     let m = model(13).input("x", F32, &["1"]).node("Relu", &["x"], &["y"], &[]);
     assert_eq!(m.error().code, "E-ONNX-003");
@@ -62,14 +81,22 @@ fn names() {
 
 #[test]
 fn cycles() {
-    let m = model(13).input("x", F32, &["1"]).node("Add", &["x", "b"], &["a"], &[]).node("Neg", &["a"], &["b"], &[]).output("b");
+    let m = model(13)
+        .input("x", F32, &["1"])
+        .node("Add", &["x", "b"], &["a"], &[])
+        .node("Neg", &["a"], &["b"], &[])
+        .output("b");
     let e = m.error();
     assert_eq!((e.code, e.notes.len()), ("E-ONNX-011", 2));
 }
 
 #[test]
 fn sizes_that_depend_on_data() {
-    let m = model(13).input("x", F32, &["6"]).input("t", I64, &["2"]).node("Reshape", &["x", "t"], &["y"], &[]).output("y");
+    let m = model(13)
+        .input("x", F32, &["6"])
+        .input("t", I64, &["2"])
+        .node("Reshape", &["x", "t"], &["y"], &[])
+        .output("y");
     let e = m.error();
     assert_eq!(e.code, "E-ONNX-016");
     assert!(e.message.contains("depends on the data") && e.notes[0].contains("input `t`"), "{e}");
@@ -79,7 +106,9 @@ fn sizes_that_depend_on_data() {
 fn training_and_unsupported_outputs() {
     let p = |m: M| ["s", "b", "m", "v"].iter().fold(m, |m, n| m.init(floats(n, &[1], &[1.0])));
     let m = p(model(15).input("x", F32, &["1", "1", "2"]));
-    let m = m.node("BatchNormalization", &["x", "s", "b", "m", "v"], &["y"], &[("training_mode", A::I(1))]).output("y");
+    let m = m
+        .node("BatchNormalization", &["x", "s", "b", "m", "v"], &["y"], &[("training_mode", A::I(1))])
+        .output("y");
     assert_eq!(m.error().code, "E-ONNX-023");
     let m = model(12).input("x", F32, &["1", "1", "4"]);
     let m = m.node("MaxPool", &["x"], &["y", "j"], &[("kernel_shape", A::Is(&[2]))]).output("y");
@@ -102,7 +131,10 @@ fn hostile_attributes_are_errors() {
         assert_eq!(m.error().code, "E-ONNX-007", "{k}");
     }
     for axis in [i64::MIN, i64::MAX, 2, -3] {
-        let m = model(13).input("x", F32, &["2", "2"]).node("Softmax", &["x"], &["y"], &[("axis", A::I(axis))]).output("y");
+        let m = model(13)
+            .input("x", F32, &["2", "2"])
+            .node("Softmax", &["x"], &["y"], &[("axis", A::I(axis))])
+            .output("y");
         assert_eq!(m.errors().len(), 1, "{axis}");
     }
 }
@@ -146,7 +178,8 @@ fn what_is_no_model() {
     assert_eq!(decode(b"hello world, this is text").code, "E-ONNX-002");
     let whole = model(13).input("x", F32, &["1"]).node("Relu", &["x"], &["y"], &[]).output("y").bytes();
     assert_eq!(decode(&whole[..whole.len() - 3]).code, "E-ONNX-002");
-    let e = import(std::path::Path::new("no/such/file.onnx"), &ImportOptions::default()).unwrap_err().remove(0);
+    let e =
+        import(std::path::Path::new("no/such/file.onnx"), &ImportOptions::default()).unwrap_err().remove(0);
     assert!(e.code == "E-ONNX-001" && e.message.contains("no/such/file.onnx"), "{e}");
     let e = import(&std::env::temp_dir(), &ImportOptions::default()).unwrap_err().remove(0);
     assert_eq!(e.code, "E-ONNX-001");

@@ -70,7 +70,8 @@ fn big_weights_are_views_into_the_file() {
 
 #[test]
 fn an_initializer_that_is_an_input_is_a_default_from_ir_4_on() {
-    let mut m = model(13).input("x", F32, &["2"]).input("k", F32, &["2"]).init(floats("k", &[2], &[10.0, 20.0]));
+    let mut m =
+        model(13).input("x", F32, &["2"]).input("k", F32, &["2"]).init(floats("k", &[2], &[10.0, 20.0]));
     m = m.node("Add", &["x", "k"], &["y"], &[]).output("y");
     let i = m.import();
     let Some(Op::Input(k)) = body(&i).op_of(body(&i).inputs()[1]) else { panic!() };
@@ -112,8 +113,15 @@ impl Drop for Folder {
 }
 
 fn external(keys: &[(&str, &str)]) -> M {
-    let entry = |(k, v): &(&str, &str)| StringStringEntryProto { key: Some(k.to_string()), value: Some(v.to_string()) };
-    let t = TensorProto { data_location: Some(1), external_data: keys.iter().map(entry).collect(), ..proto(1, &[40]) };
+    let entry = |(k, v): &(&str, &str)| StringStringEntryProto {
+        key: Some(k.to_string()),
+        value: Some(v.to_string()),
+    };
+    let t = TensorProto {
+        data_location: Some(1),
+        external_data: keys.iter().map(entry).collect(),
+        ..proto(1, &[40])
+    };
     model(13).input("x", F32, &["40"]).init(t).node("Add", &["x", "w"], &["y"], &[]).output("y")
 }
 

@@ -39,7 +39,9 @@ pub(crate) fn solve(graph: &Graph, shapes: &[Vec<usize>]) -> Result<Bindings, Di
     let ids = graph.inputs();
     if ids.len() != shapes.len() {
         let msg = format!("{} inputs given, `{}` takes {}", shapes.len(), graph.name, ids.len());
-        return Err(Diag::error("E-RUN-001", msg).help("give every input once, in the order of the signature"));
+        return Err(
+            Diag::error("E-RUN-001", msg).help("give every input once, in the order of the signature")
+        );
     }
     let mut given = Vec::new();
     for (&id, sizes) in ids.iter().zip(shapes) {
@@ -47,7 +49,9 @@ pub(crate) fn solve(graph: &Graph, shapes: &[Vec<usize>]) -> Result<Bindings, Di
         let g = Given { name: &op.name, dims: &op.shape, sizes, loc: graph.loc(id) };
         if g.dims.len() != g.sizes.len() {
             let msg = format!("input `{}` has shape {sizes:?}; its rank must be {}", g.name, g.dims.len());
-            return Err(Diag::error("E-RUN-003", msg).at(&g.loc).help(format!("the signature says {}", list(g.dims))));
+            return Err(Diag::error("E-RUN-003", msg)
+                .at(&g.loc)
+                .help(format!("the signature says {}", list(g.dims))));
         }
         given.push(g);
     }
@@ -55,7 +59,12 @@ pub(crate) fn solve(graph: &Graph, shapes: &[Vec<usize>]) -> Result<Bindings, Di
     for g in &given {
         plain_symbols(g, &mut b, &mut from)?;
     }
-    while given.iter().map(|g| expressions(g, &mut b, &mut from)).collect::<Result<Vec<_>, _>>()?.contains(&true) {}
+    while given
+        .iter()
+        .map(|g| expressions(g, &mut b, &mut from))
+        .collect::<Result<Vec<_>, _>>()?
+        .contains(&true)
+    {}
     for g in &given {
         sizes_agree(g, &b, &from)?;
     }
@@ -83,7 +92,9 @@ fn plain_symbols(g: &Given<'_>, b: &mut Bindings, from: &mut Origins) -> Result<
             Some(&v) => {
                 let at = from.get(s).cloned().unwrap_or_default();
                 let msg = format!("{} has size {size}, but dim `{s}` is {v} ({at})", place(g, axis));
-                return Err(Diag::error("E-RUN-004", msg).at(&g.loc).help(format!("axes that share `{s}` must have one size")));
+                return Err(Diag::error("E-RUN-004", msg)
+                    .at(&g.loc)
+                    .help(format!("axes that share `{s}` must have one size")));
             }
         }
     }
@@ -96,14 +107,21 @@ fn expressions(g: &Given<'_>, b: &mut Bindings, from: &mut Origins) -> Result<bo
     for (axis, (d, &size)) in g.dims.iter().zip(g.sizes).enumerate() {
         let rest = d.subst(&|a| match a {
             Atom::Sym(s) => b.get(s).map(|&v| Dim::from(v)),
-            Atom::Label(_) | Atom::Val(_) | Atom::FloorDiv(..) | Atom::Min(..) | Atom::Max(..) | Atom::Bcast(..) => None,
+            Atom::Label(_)
+            | Atom::Val(_)
+            | Atom::FloorDiv(..)
+            | Atom::Min(..)
+            | Atom::Max(..)
+            | Atom::Bcast(..) => None,
         });
         let terms: Vec<_> = rest.terms().collect();
         let [(c, [Atom::Sym(s)])] = terms[..] else { continue };
         let left = size as i128 - rest.constant();
         if left % c != 0 {
             let msg = format!("{} has size {size}, which is not of the form `{d}`", place(g, axis));
-            return Err(Diag::error("E-RUN-004", msg).at(&g.loc).help(format!("give a size that is `{d}` for a whole `{s}`")));
+            return Err(Diag::error("E-RUN-004", msg)
+                .at(&g.loc)
+                .help(format!("give a size that is `{d}` for a whole `{s}`")));
         }
         let v = i64::try_from(left / c).map_err(|_| dim_error(&DimError::Overflow(d.to_string())))?;
         b.insert(s.clone(), v);
@@ -126,7 +144,8 @@ fn sizes_agree(g: &Given<'_>, b: &Bindings, from: &Origins) -> Result<(), Diag> 
             Err(e) => return Err(dim_error(&e).at(&g.loc).note(place(g, axis))),
         };
         if want != size as i64 {
-            let mut diag = Diag::error("E-RUN-004", format!("{} has size {size}; allowed: {want}", place(g, axis)));
+            let mut diag =
+                Diag::error("E-RUN-004", format!("{} has size {size}; allowed: {want}", place(g, axis)));
             if d.as_const().is_none() {
                 diag.message += &format!(" (`{d}`)");
                 d.leaves(&mut |a| {
@@ -148,7 +167,8 @@ pub(crate) fn check_range(symbols: &SymTable, name: &str, v: i64, from: &str) ->
     let info = symbols.get(name).cloned().unwrap_or_default();
     if v < info.lo || v > info.hi {
         let msg = format!("dim `{name}` is {v} ({from}); allowed: {}..{}", info.lo, info.hi);
-        return Err(Diag::error("E-RUN-005", msg).help(format!("give a size in range, or widen it with --dim {name}=LO..HI")));
+        return Err(Diag::error("E-RUN-005", msg)
+            .help(format!("give a size in range, or widen it with --dim {name}=LO..HI")));
     }
     Ok(())
 }
@@ -190,6 +210,11 @@ pub(crate) fn check_guards(guards: &[Guard], b: &Bindings, only: Option<&str>) -
 pub(crate) fn leaf(b: &Bindings) -> impl Fn(&Atom) -> Option<i64> + '_ {
     |a| match a {
         Atom::Sym(s) => b.get(s).copied(),
-        Atom::Label(_) | Atom::Val(_) | Atom::FloorDiv(..) | Atom::Min(..) | Atom::Max(..) | Atom::Bcast(..) => None,
+        Atom::Label(_)
+        | Atom::Val(_)
+        | Atom::FloorDiv(..)
+        | Atom::Min(..)
+        | Atom::Max(..)
+        | Atom::Bcast(..) => None,
     }
 }

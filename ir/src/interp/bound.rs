@@ -134,11 +134,27 @@ fn integer(op: Bin, d: DType, a: Term, b: Term, sure: bool) -> f64 {
     match op {
         Bin::Eq | Bin::Lt | Bin::Le => decision(a, b),
         Bin::Min | Bin::Max => dx.max(dy),
-        Bin::And if d == DType::Bool => if (dx == 0.0 && x == 0.0) || (dy == 0.0 && y == 0.0) { 0.0 } else { 1.0 },
-        Bin::Or if d == DType::Bool => if (dx == 0.0 && x != 0.0) || (dy == 0.0 && y != 0.0) { 0.0 } else { 1.0 },
+        Bin::And if d == DType::Bool => {
+            if (dx == 0.0 && x == 0.0) || (dy == 0.0 && y == 0.0) {
+                0.0
+            } else {
+                1.0
+            }
+        }
+        Bin::Or if d == DType::Bool => {
+            if (dx == 0.0 && x != 0.0) || (dy == 0.0 && y != 0.0) {
+                0.0
+            } else {
+                1.0
+            }
+        }
         Bin::Xor if d == DType::Bool => 1.0,
         // sums that stay far from wrapping move as on a line
-        Bin::Add | Bin::Sub if x.abs() + y.abs() + dx + dy < 2f64.powi(d.bits() as i32 - 2) && d.is_signed() => dx + dy,
+        Bin::Add | Bin::Sub
+            if x.abs() + y.abs() + dx + dy < 2f64.powi(d.bits() as i32 - 2) && d.is_signed() =>
+        {
+            dx + dy
+        }
         _ => FAR,
     }
 }

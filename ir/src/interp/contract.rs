@@ -73,7 +73,8 @@ fn plan(c: &Contract, job: &Job<'_>, shape: &[usize]) -> Result<Plan, Diag> {
     if ends != shape || !all_known {
         return Err(fault(format!("a contraction with labels {ends:?} gives a result of shape {shape:?}")));
     }
-    let offs = [source(&slots, &c.operands[0], job.input(0)?)?, source(&slots, &c.operands[1], job.input(1)?)?];
+    let offs =
+        [source(&slots, &c.operands[0], job.input(0)?)?, source(&slots, &c.operands[1], job.input(1)?)?];
     let uses = |k: usize, l: u32| offs[k].0.uses(l as usize) || offs[k].1.uses(l as usize);
     let space = |v: &[u32]| Space::of(v.iter().map(|&l| (l as usize, 0, extents[l as usize])));
     let (mut batch, mut only) = (Vec::new(), [Vec::new(), Vec::new()]);
@@ -91,7 +92,17 @@ fn plan(c: &Contract, job: &Job<'_>, shape: &[usize]) -> Result<Plan, Diag> {
     let lin = c.out.iter().zip(strides(shape)).map(|(&l, s)| (l as usize, s as i64));
     let out = Offset::affine(0, lin);
     let (batch, depth) = (space(&batch), space(&c.red));
-    Ok(Plan { labels: extents.len(), batch, rows, cols, depth, out, offs, row_operand, numel: shape.iter().product() })
+    Ok(Plan {
+        labels: extents.len(),
+        batch,
+        rows,
+        cols,
+        depth,
+        out,
+        offs,
+        row_operand,
+        numel: shape.iter().product(),
+    })
 }
 
 fn source(slots: &Slots<'_>, a: &Access, v: &Val) -> Result<(Offset, Cond), Diag> {
@@ -158,7 +169,9 @@ fn convert(v: &Val, acc: DType) -> Result<Cow<'_, Buf>, Diag> {
             }
             Cow::Owned(Buf::F64(x))
         }
-        (true, false) => Cow::Owned(Buf::Int((0..v.numel()).map(|i| float_to_int(acc, v.number(i))).collect())),
+        (true, false) => {
+            Cow::Owned(Buf::Int((0..v.numel()).map(|i| float_to_int(acc, v.number(i))).collect()))
+        }
     })
 }
 
@@ -281,7 +294,8 @@ fn multiply<T: Elem>(
             let a1 = &a[(i + 1) * ap..(i + 1) * ap + k];
             for p in (0..whole).step_by(4) {
                 let (b0, b1, b2, b3) = (row(p), row(p + 1), row(p + 2), row(p + 3));
-                let (x, y) = ([a0[p], a0[p + 1], a0[p + 2], a0[p + 3]], [a1[p], a1[p + 1], a1[p + 2], a1[p + 3]]);
+                let (x, y) =
+                    ([a0[p], a0[p + 1], a0[p + 2], a0[p + 3]], [a1[p], a1[p + 1], a1[p + 2], a1[p + 3]]);
                 for j in 0..n {
                     let (q, r, s, t) = (b0[j], b1[j], b2[j], b3[j]);
                     c0[j] = c0[j].madd(x[0], q).madd(x[1], r).madd(x[2], s).madd(x[3], t);

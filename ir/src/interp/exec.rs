@@ -57,7 +57,8 @@ impl<'a> Exec<'a> {
             for d in &t.shape {
                 let v = d.eval(&leaf(b)).map_err(|e| dim_error(&e))?;
                 let size = usize::try_from(v).map_err(|_| {
-                    Diag::error("E-RUN-019", format!("a size `{d}` comes to {v}")).help("sizes must not be negative")
+                    Diag::error("E-RUN-019", format!("a size `{d}` comes to {v}"))
+                        .help("sizes must not be negative")
                 })?;
                 bytes = bytes.saturating_mul(size as u64);
                 shape.push(size);
@@ -148,13 +149,20 @@ impl<'a> Exec<'a> {
     ) -> Result<Vec<Rc<Val>>, Diag> {
         let Some(node) = g.node(id) else { return Err(classes::fault("a node is missing")) };
         let missing = || classes::fault(format!("`{}` reads a value that does not exist", node.op.name()));
-        let ins: Vec<Rc<Val>> = operands.iter().map(|v| env.get(v).cloned().ok_or_else(missing)).collect::<Result<_, _>>()?;
-        let in_types: Vec<Type> = operands.iter().map(|v| g.ty(*v).cloned().ok_or_else(missing)).collect::<Result<_, _>>()?;
+        let ins: Vec<Rc<Val>> =
+            operands.iter().map(|v| env.get(v).cloned().ok_or_else(missing)).collect::<Result<_, _>>()?;
+        let in_types: Vec<Type> =
+            operands.iter().map(|v| g.ty(*v).cloned().ok_or_else(missing)).collect::<Result<_, _>>()?;
         let outs: Vec<Type> = node.results.iter().map(|f| f.ty.clone()).collect();
-        let step = Step { op: &node.op, regions: &node.regions, symbols: &g.symbols, ins: &in_types, outs: &outs };
+        let step =
+            Step { op: &node.op, regions: &node.regions, symbols: &g.symbols, ins: &in_types, outs: &outs };
         self.step(&step, &ins, b).map_err(|d| {
             let d = d.at(&node.loc);
-            if d.message.starts_with('`') { d } else { Diag { message: format!("`{}`: {}", node.op.name(), d.message), ..d } }
+            if d.message.starts_with('`') {
+                d
+            } else {
+                Diag { message: format!("`{}`: {}", node.op.name(), d.message), ..d }
+            }
         })
     }
 
@@ -167,7 +175,8 @@ impl<'a> Exec<'a> {
             Op::BindDim(d) => self.bind_dim(d, s, ins, b),
             Op::Fused(_) => self.region(s, 0, ins, b),
             Op::Cond(_) => {
-                let (c, captured) = ins.split_first().ok_or_else(|| classes::fault("a condition is missing"))?;
+                let (c, captured) =
+                    ins.split_first().ok_or_else(|| classes::fault("a condition is missing"))?;
                 self.unsure.set(self.unsure.get() || c.error(0) > 0.0);
                 self.region(s, if c.int() == Some(0) { 1 } else { 0 }, captured, b)
             }
@@ -199,7 +208,13 @@ impl<'a> Exec<'a> {
         Ok(())
     }
 
-    fn region(&self, s: &Step<'_>, i: usize, ins: &[Rc<Val>], b: &mut Bindings) -> Result<Vec<Rc<Val>>, Diag> {
+    fn region(
+        &self,
+        s: &Step<'_>,
+        i: usize,
+        ins: &[Rc<Val>],
+        b: &mut Bindings,
+    ) -> Result<Vec<Rc<Val>>, Diag> {
         let g = s.regions.get(i).ok_or_else(|| classes::fault(format!("region {i} is missing")))?;
         let vals = self.graph(g, ins, b)?;
         self.same_shapes(s, &vals, b)?;
@@ -235,7 +250,13 @@ impl<'a> Exec<'a> {
         Val::from_tensor(&t)
     }
 
-    fn bind_dim(&self, d: &BindDim, s: &Step<'_>, ins: &[Rc<Val>], b: &mut Bindings) -> Result<Vec<Rc<Val>>, Diag> {
+    fn bind_dim(
+        &self,
+        d: &BindDim,
+        s: &Step<'_>,
+        ins: &[Rc<Val>],
+        b: &mut Bindings,
+    ) -> Result<Vec<Rc<Val>>, Diag> {
         let x = ins.first().ok_or_else(|| classes::fault("the size is missing"))?;
         let v = x.int().ok_or_else(|| classes::fault("the size is not one integer"))?;
         check_range(s.symbols, &d.symbol, v, "computed on the way")?;
@@ -245,7 +266,13 @@ impl<'a> Exec<'a> {
         Ok(vec![x.clone()])
     }
 
-    fn repeat(&self, r: &Repeat, s: &Step<'_>, ins: &[Rc<Val>], b: &mut Bindings) -> Result<Vec<Rc<Val>>, Diag> {
+    fn repeat(
+        &self,
+        r: &Repeat,
+        s: &Step<'_>,
+        ins: &[Rc<Val>],
+        b: &mut Bindings,
+    ) -> Result<Vec<Rc<Val>>, Diag> {
         let carried = usize::try_from(r.carried).unwrap_or(usize::MAX);
         let (Some([trips, go]), Some(body)) = (ins.get(..2), s.regions.first()) else {
             return Err(classes::fault("a loop without a count, a condition or a body"));
@@ -261,9 +288,11 @@ impl<'a> Exec<'a> {
         while i < limit && go.int() != Some(0) {
             if i >= MAX_ITERATIONS {
                 let msg = format!("the loop has not ended after {MAX_ITERATIONS} iterations");
-                return Err(Diag::error("E-RUN-021", msg).help("give a smaller trip count, or a condition that ends it"));
+                return Err(Diag::error("E-RUN-021", msg)
+                    .help("give a smaller trip count, or a condition that ends it"));
             }
-            let mut args = vec![Rc::new(Val::from_tensor(&Tensor::from_ints(DType::I64, &[], &[i]))?), go.clone()];
+            let mut args =
+                vec![Rc::new(Val::from_tensor(&Tensor::from_ints(DType::I64, &[], &[i]))?), go.clone()];
             args.extend(state.iter().cloned());
             args.extend(ins[2 + carried..].iter().cloned());
             let mut outs = self.graph(body, &args, b)?.into_iter();
@@ -291,7 +320,9 @@ fn stack(list: &[Rc<Val>], dtype: DType, shape: &[usize], iterations: i64) -> Re
     let n = shape.first().copied().unwrap_or(0);
     if n as i64 != iterations {
         let msg = format!("the loop ran {iterations} times; its stacked results are declared for {n}");
-        return Err(Diag::error("E-RUN-022", msg).help("give a trip count and a condition that agree with `trip`"));
+        return Err(
+            Diag::error("E-RUN-022", msg).help("give a trip count and a condition that agree with `trip`")
+        );
     }
     let mut out = Val::zeros(dtype, shape)?;
     if list.iter().any(|v| v.err.is_some()) {

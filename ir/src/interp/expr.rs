@@ -100,7 +100,12 @@ impl Reg {
 
 impl<'e> Prog<'e> {
     /// Prepares a program; dims are resolved against `slots`.
-    pub(crate) fn new(expr: &'e Expr, slots: &Slots<'_>, rounding: Rounding, bounded: bool) -> Result<Prog<'e>, Diag> {
+    pub(crate) fn new(
+        expr: &'e Expr,
+        slots: &Slots<'_>,
+        rounding: Rounding,
+        bounded: bool,
+    ) -> Result<Prog<'e>, Diag> {
         let mut dims = Vec::with_capacity(expr.nodes.len());
         let mut regs = Vec::with_capacity(expr.nodes.len());
         for (node, dtype) in &expr.nodes {
@@ -111,9 +116,13 @@ impl<'e> Prog<'e> {
             }
             if let ENode::Cast(a) = node {
                 let from = expr.dtype(*a);
-                if let Some(d) = [from, *dtype].into_iter().find(|d| d.is_storage_only() && !is_small_int(*d)) {
-                    let msg = format!("conversion from {from} to {dtype} is not supported: {d} has no arithmetic here yet");
-                    return Err(Diag::error("E-RUN-014", msg).help("convert this part of the model to f32, f16 or bf16"));
+                if let Some(d) = [from, *dtype].into_iter().find(|d| d.is_storage_only() && !is_small_int(*d))
+                {
+                    let msg = format!(
+                        "conversion from {from} to {dtype} is not supported: {d} has no arithmetic here yet"
+                    );
+                    return Err(Diag::error("E-RUN-014", msg)
+                        .help("convert this part of the model to f32, f16 or bf16"));
                 }
             }
             regs.push(reg);
@@ -331,7 +340,13 @@ fn errors(expr: &Expr, at: usize, rounding: Rounding, done: &[Reg], out: &mut Re
             ENode::Fma(a, b, c) => bound::fma(*dtype, term(*a, j), term(*b, j), term(*c, j), r, always),
             ENode::Select(c, a, b) => bound::select(term(*c, j), term(*a, j), term(*b, j)),
             ENode::Cast(a) => bound::cast(expr.dtype(*a), *dtype, term(*a, j), r, always),
-            ENode::Bitcast(a) => if term(*a, j).1 == 0.0 { 0.0 } else { f64::INFINITY },
+            ENode::Bitcast(a) => {
+                if term(*a, j).1 == 0.0 {
+                    0.0
+                } else {
+                    f64::INFINITY
+                }
+            }
         };
     }
 }

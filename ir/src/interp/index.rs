@@ -55,7 +55,9 @@ pub(crate) enum Test {
 pub(crate) fn dim_error(e: &DimError) -> Diag {
     let d = Diag::error("E-RUN-013", format!("a size cannot be computed: {e}"));
     match e {
-        DimError::Unbound(_) => d.help("a symbol gets its value from an input's shape or a bind_dim node before its first use"),
+        DimError::Unbound(_) => {
+            d.help("a symbol gets its value from an input's shape or a bind_dim node before its first use")
+        }
         _ => d.help("the sizes of the inputs do not fit this model"),
     }
 }
@@ -138,7 +140,9 @@ impl<'a> Slots<'a> {
                 let (x, y) = (self.number(x)?, self.number(y)?);
                 return Err(dim_error(&DimError::Broadcast(i128::from(x), i128::from(y))));
             }
-            Atom::Sym(_) | Atom::Label(_) | Atom::Val(_) => return Err(dim_error(&DimError::Unbound(a.to_string()))),
+            Atom::Sym(_) | Atom::Label(_) | Atom::Val(_) => {
+                return Err(dim_error(&DimError::Unbound(a.to_string())));
+            }
         })
     }
 
@@ -146,8 +150,14 @@ impl<'a> Slots<'a> {
     /// somewhere in the labels' box are an error, unless reads are conditional.
     pub(crate) fn linear(&self, index: &[Dim], shape: &[usize], conditional: bool) -> Result<Offset, Diag> {
         if index.len() != shape.len() {
-            let msg = format!("an index map has {} expressions for an operand of rank {}", index.len(), shape.len());
-            return Err(Diag::error("E-RUN-011", msg).help("this is a fault in the op's lowering; please report it"));
+            let msg = format!(
+                "an index map has {} expressions for an operand of rank {}",
+                index.len(),
+                shape.len()
+            );
+            return Err(
+                Diag::error("E-RUN-011", msg).help("this is a fault in the op's lowering; please report it")
+            );
         }
         let mut total = Dim::from(0);
         for ((d, &extent), stride) in index.iter().zip(shape).zip(super::value::strides(shape)) {
@@ -157,7 +167,9 @@ impl<'a> Slots<'a> {
                 let (lo, hi) = r.interval(&|a| self.range(a));
                 if lo < 0 || hi >= extent as i128 {
                     let msg = format!("index `{d}` runs over {lo}..={hi} on an axis of extent {extent}");
-                    return Err(Diag::error("E-RUN-011", msg).help("the sizes of the inputs do not fit this node"));
+                    return Err(
+                        Diag::error("E-RUN-011", msg).help("the sizes of the inputs do not fit this node")
+                    );
                 }
             }
             total = total + r * Dim::from(stride);
@@ -169,7 +181,9 @@ impl<'a> Slots<'a> {
     pub(crate) fn cond(&self, p: &Pred) -> Result<Cond, Diag> {
         Ok(match self.test(p)? {
             Test::And(v) if v.iter().all(|t| matches!(t, Test::NotNegative(_))) => Cond::All(
-                v.into_iter().filter_map(|t| if let Test::NotNegative(o) = t { Some(o) } else { None }).collect(),
+                v.into_iter()
+                    .filter_map(|t| if let Test::NotNegative(o) = t { Some(o) } else { None })
+                    .collect(),
             ),
             Test::NotNegative(o) => Cond::All(vec![o]),
             t => Cond::Tree(t),
@@ -182,7 +196,11 @@ impl<'a> Slots<'a> {
             Pred::True => Test::And(vec![]),
             Pred::Le(a, b) => {
                 let d = self.resolve(&(b.clone() - a.clone()));
-                if d.interval(&|a| self.range(a)).0 >= 0 { Test::And(vec![]) } else { Test::NotNegative(self.compile(&d)?) }
+                if d.interval(&|a| self.range(a)).0 >= 0 {
+                    Test::And(vec![])
+                } else {
+                    Test::NotNegative(self.compile(&d)?)
+                }
             }
             Pred::Eq(a, b) => Test::Zero(self.offset(&(a.clone() - b.clone()))?),
             Pred::Broadcastable(a, b) => {
@@ -458,16 +476,20 @@ mod tests {
     fn walking_crosses_rows() {
         let space = Space::of([(0, 0, 2), (1, 5, 1), (2, 1, 3)]);
         let mut seen = Vec::new();
-        space.walk(&mut [0; 3], 2, 3, |at, pos, len| {
-            seen.push((at.to_vec(), pos, len));
-            Ok(())
-        }).unwrap();
+        space
+            .walk(&mut [0; 3], 2, 3, |at, pos, len| {
+                seen.push((at.to_vec(), pos, len));
+                Ok(())
+            })
+            .unwrap();
         assert_eq!(seen, vec![(vec![0, 5, 3], 0, 1), (vec![1, 5, 1], 1, 2)]);
         let mut points = 0;
-        Space::new(&[]).walk(&mut [], 0, 5, |_, _, n| {
-            points += n;
-            Ok(())
-        }).unwrap();
+        Space::new(&[])
+            .walk(&mut [], 0, 5, |_, _, n| {
+                points += n;
+                Ok(())
+            })
+            .unwrap();
         Space::new(&[3, 0]).walk(&mut [0; 2], 0, 5, |_, _, _| panic!("empty box")).unwrap();
         assert_eq!(points, 1);
     }
@@ -482,7 +504,8 @@ mod tests {
             c.runs(&mut [0], Some(0), 8, &mut |_, r| {
                 out.push(r);
                 Ok(())
-            }).unwrap();
+            })
+            .unwrap();
             out
         };
         let c = slots.cond(&Pred::in_box(&x, &Dim::from(0), &Dim::from(8))).unwrap();
@@ -499,6 +522,8 @@ mod tests {
         let slots = Slots::new(&none, &[4], 0);
         let e = slots.linear(&[Dim::label(0) + Dim::from(2)], &[5], false).unwrap_err();
         assert_eq!(e.code, "E-RUN-011");
-        assert!(slots.linear(&[Dim::sym("n")], &[5], false).unwrap_err().message.contains("`n` has no value"));
+        assert!(
+            slots.linear(&[Dim::sym("n")], &[5], false).unwrap_err().message.contains("`n` has no value")
+        );
     }
 }

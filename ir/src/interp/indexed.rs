@@ -41,7 +41,10 @@ impl<'a> Reads<'a> {
             self.unsure |= v.error(i) > 0.0;
             let hit = if x < 0 { x.saturating_add(*bound) } else { x };
             if hit < 0 || hit >= *bound {
-                let msg = format!("index {x} (element {i} of the indices) is out of range; allowed: {}..{bound}", -bound);
+                let msg = format!(
+                    "index {x} (element {i} of the indices) is out of range; allowed: {}..{bound}",
+                    -bound
+                );
                 return Err(Diag::error("E-RUN-016", msg).help("correct the indices given to this node"));
             }
             at[self.first + k] = hit;

@@ -19,7 +19,9 @@ struct Rows<'a> {
 
 impl Feed for Rows<'_> {
     fn arg(&mut self, arg: u32, reg: &mut Reg, n: usize) -> Result<(), Diag> {
-        let Some(v) = self.ins.get(arg as usize) else { return Err(fault(format!("operand {arg} is missing"))) };
+        let Some(v) = self.ins.get(arg as usize) else {
+            return Err(fault(format!("operand {arg} is missing")));
+        };
         let off = &self.reads[arg as usize];
         if self.dense[arg as usize] {
             let flat = Offset::affine(self.start as i64, [(0, 1)]);

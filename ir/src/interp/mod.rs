@@ -70,7 +70,11 @@ pub fn run_graph(graph: &Graph, inputs: &[Tensor], weights: Weights<'_>) -> Resu
 }
 
 /// [`run_graph`] with error bounds.
-pub fn run_graph_bounded(graph: &Graph, inputs: &[Tensor], weights: Weights<'_>) -> Result<Vec<Bounded>, Diag> {
+pub fn run_graph_bounded(
+    graph: &Graph,
+    inputs: &[Tensor],
+    weights: Weights<'_>,
+) -> Result<Vec<Bounded>, Diag> {
     Ok(with_bounds(&checked(graph, inputs, weights, true)?))
 }
 
@@ -128,8 +132,10 @@ fn enter(module: &Module, entry: &str, inputs: &[Tensor], bounded: bool) -> Resu
         if v.when.eval(&bind::leaf(&b)).map_err(|e| index::dim_error(&e))? {
             return match &v.body {
                 Ok(g) => checked(g, &inputs, &weights, bounded),
-                Err(why) => Err(Diag::error("E-RUN-008", format!("these sizes (`{}`) cannot run: {why}", v.when))
-                    .help("give inputs of other sizes")),
+                Err(why) => {
+                    Err(Diag::error("E-RUN-008", format!("these sizes (`{}`) cannot run: {why}", v.when))
+                        .help("give inputs of other sizes"))
+                }
             };
         }
     }
@@ -155,7 +161,8 @@ fn with_defaults(graph: &Graph, inputs: &[Tensor], weights: Weights<'_>) -> Resu
             Some(name) => weights(&name),
         };
         out.push(t.ok_or_else(|| {
-            Diag::error("E-RUN-020", "the default value of an input is not in the weight store").at(&graph.loc(id))
+            Diag::error("E-RUN-020", "the default value of an input is not in the weight store")
+                .at(&graph.loc(id))
         })?);
     }
     Ok(out)
@@ -167,14 +174,21 @@ fn check_types(graph: &Graph, inputs: &[Tensor]) -> Result<(), Diag> {
             && i.dtype != t.dtype
         {
             let msg = format!("input `{}` has element type {}; allowed: {}", i.name, t.dtype, i.dtype);
-            return Err(Diag::error("E-RUN-002", msg).at(&graph.loc(id)).help(format!("convert it to {}", i.dtype)));
+            return Err(Diag::error("E-RUN-002", msg)
+                .at(&graph.loc(id))
+                .help(format!("convert it to {}", i.dtype)));
         }
     }
     Ok(())
 }
 
 /// Binds, checks guards and runs.
-fn checked(graph: &Graph, inputs: &[Tensor], weights: Weights<'_>, bounded: bool) -> Result<Vec<Rc<Val>>, Diag> {
+fn checked(
+    graph: &Graph,
+    inputs: &[Tensor],
+    weights: Weights<'_>,
+    bounded: bool,
+) -> Result<Vec<Rc<Val>>, Diag> {
     check_types(graph, inputs)?;
     let shapes: Vec<Vec<usize>> = inputs.iter().map(|t| t.shape.clone()).collect();
     let mut b = bind(graph, &shapes)?;

@@ -5,7 +5,7 @@ use super::bound;
 use super::classes::{Job, fault, load, store};
 use super::expr::{BLOCK, Feed, Prog, Reg, Rounding};
 use super::index::{Offset, Slots, Space};
-use super::value::{Buf, Val, check_run, filled, strides};
+use super::value::{Buf, Val, check_run, filled, round, strides};
 use crate::class::{Reduce, Reducer};
 use crate::diag::Diag;
 use crate::scalar::{Bin, ENode, Expr};
@@ -24,6 +24,7 @@ pub(crate) struct Machine<'e> {
     finish: Prog<'e>,
     init: &'e Reducer,
     bounded: bool,
+    results: Vec<Reg>,
 }
 
 /// State of up to [`BLOCK`] reductions.
@@ -68,7 +69,8 @@ impl<'e> Machine<'e> {
         if r.step.roots.len() != r.init.len() || r.combine.roots.len() != r.init.len() {
             return Err(fault("a reducer's programs do not fit its state"));
         }
-        Ok(Machine { step: prog(&r.step)?, combine: prog(&r.combine)?, finish: prog(&r.finish)?, init: r, bounded })
+        let (step, combine, finish) = (prog(&r.step)?, prog(&r.combine)?, prog(&r.finish)?);
+        Ok(Machine { step, combine, finish, init: r, bounded, results: Vec::new() })
     }
 
     /// Fresh state.
@@ -97,7 +99,11 @@ impl<'e> Machine<'e> {
                 None => s.copy(new, n),
                 Some(m) => {
                     for j in (0..n).filter(|&j| m[j]) {
-                        if s.f.is_empty() { s.i[j] = new.i[j] } else { s.f[j] = new.f[j] }
+                        if s.f.is_empty() {
+                            s.i[j] = new.i[j]
+                        } else {
+                            s.f[j] = new.f[j]
+                        }
                         if !s.e.is_empty() {
                             s.e[j] = new.e[j];
                         }
@@ -116,38 +122,46 @@ impl<'e> Machine<'e> {
         Ok(())
     }
 
-    /// Results of `n` states into the outputs at `start`, `stride` apart.
-    pub(crate) fn finish(
-        &mut self,
-        state: &State,
-        n: usize,
-        outs: &mut [Val],
-        start: usize,
-        stride: i64,
-    ) -> Result<(), Diag> {
+    /// Results of `n` states, rounded to the outputs' types; one register an output.
+    pub(crate) fn finish(&mut self, state: &State, n: usize, outs: &[Val]) -> Result<&[Reg], Diag> {
         self.finish.run(n, &mut StepFeed { state, ins: &[], position: &[] })?;
-        for (i, out) in outs.iter_mut().enumerate() {
+        let bounded = self.bounded;
+        for (i, out) in outs.iter().enumerate() {
             if i >= self.init.finish.roots.len() || self.finish.root_type(i) != out.dtype {
                 return Err(fault(format!("result {i} of a reducer does not fit its type")));
             }
-            let reg = self.finish.root(i);
+            if self.results.len() <= i {
+                self.results.push(Reg::new(out.dtype, bounded));
+            }
+            let (reg, to) = (self.finish.root(i), &mut self.results[i]);
+            to.copy(reg, n);
             if reg.f.is_empty() {
-                store(out, start, stride, reg, n);
                 continue;
             }
-            let mut rounded = reg.clone();
             for j in 0..n {
-                let r = super::value::round(out.dtype, reg.f[j]);
-                rounded.f[j] = r;
-                if let Some(e) = rounded.e.get_mut(j).filter(|e| **e > 0.0 || r != reg.f[j]) {
+                let r = round(out.dtype, reg.f[j]);
+                to.f[j] = r;
+                if let Some(e) = to.e.get_mut(j).filter(|e| **e > 0.0 || r != reg.f[j]) {
                     *e += 2.0 * crate::accuracy::ulp_at(out.dtype, r);
                     if !r.is_finite() && e.is_finite() {
                         *e = 0.0;
                     }
                 }
             }
-            store(out, start, stride, &rounded, n);
         }
+        Ok(&self.results)
+    }
+
+    /// [`Machine::finish`] into the outputs from `start` on.
+    pub(crate) fn finish_at(
+        &mut self,
+        state: &State,
+        n: usize,
+        outs: &mut [Val],
+        start: usize,
+    ) -> Result<(), Diag> {
+        let regs = self.finish(state, n, outs)?;
+        outs.iter_mut().zip(regs).for_each(|(out, reg)| store(out, start, 1, reg, n));
         Ok(())
     }
 }
@@ -177,7 +191,8 @@ fn layout(c: &Reduce, shape: &[usize]) -> Result<Layout, Diag> {
     let red_steps: Vec<i64> = c.axes.iter().map(|&a| steps[a] as i64).collect();
     let red_space = Space::new(&ext);
     let red = red_space.size();
-    let real: Vec<(usize, i64)> = ext.iter().copied().zip(red_steps.iter().copied()).filter(|x| x.0 != 1).collect();
+    let real: Vec<(usize, i64)> =
+        ext.iter().copied().zip(red_steps.iter().copied()).filter(|x| x.0 != 1).collect();
     let one = real.windows(2).all(|w| w[0].1 == w[1].1 * w[1].0 as i64);
     let red_step = one.then(|| real.last().map_or(0, |x| x.1));
     let mut table = Vec::new();
@@ -197,7 +212,17 @@ fn layout(c: &Reduce, shape: &[usize]) -> Result<Layout, Diag> {
     }
     let length = red.div_ceil(chunks).max(1);
     let kept_steps = keep.iter().map(|&a| steps[a] as i64).collect();
-    Ok(Layout { kept, kept_steps, red, red_step, table, red_space, red_steps, chunks: red.div_ceil(length).max(1), length })
+    Ok(Layout {
+        kept,
+        kept_steps,
+        red,
+        red_step,
+        table,
+        red_space,
+        red_steps,
+        chunks: red.div_ceil(length).max(1),
+        length,
+    })
 }
 
 /// Runs all reductions; `done` gets blocks of final states with the first kept point and their number.
@@ -225,6 +250,7 @@ fn run(
             base[pos..pos + len].iter_mut().enumerate().for_each(|(k, b)| *b = start + step * k as i64);
             Ok(())
         })?;
+        let row = base[..points].windows(2).all(|w| w[1] == w[0] + 1);
         let mut state = m.start();
         for s in 0..lay.length.min(lay.red) {
             // only the last chunk can be short
@@ -241,7 +267,7 @@ fn run(
                 };
                 position[chunk * points..(chunk + 1) * points].fill(p as i64);
                 for (reg, v) in feeds.iter_mut().zip(ins) {
-                    gather(v, &base[..points], off, reg, chunk * points)?;
+                    gather(v, (&base[..points], row), off, reg, chunk * points)?;
                 }
             }
             m.step(&mut state, &feeds, &position, active, None)?;
@@ -263,7 +289,11 @@ fn run(
 fn part(state: &State, from: usize, n: usize) -> State {
     let cut = |r: &Reg| {
         let mut out = r.clone();
-        if r.f.is_empty() { out.i.copy_within(from..from + n, 0) } else { out.f.copy_within(from..from + n, 0) }
+        if r.f.is_empty() {
+            out.i.copy_within(from..from + n, 0)
+        } else {
+            out.f.copy_within(from..from + n, 0)
+        }
         if !r.e.is_empty() {
             out.e.copy_within(from..from + n, 0);
         }
@@ -272,14 +302,15 @@ fn part(state: &State, from: usize, n: usize) -> State {
     state.iter().map(cut).collect()
 }
 
-/// Elements `start..start + n` of an operand.
-pub(crate) fn read_block(v: &Val, start: usize, reg: &mut Reg, n: usize) -> Result<(), Diag> {
-    load(v, &Offset::affine(start as i64, [(0, 1)]), &mut [0], Some(0), reg, (0, n))
-}
-
-fn gather(v: &Val, base: &[i64], off: i64, reg: &mut Reg, pos: usize) -> Result<(), Diag> {
-    let contiguous = base.windows(2).all(|w| w[1] == w[0] + 1);
-    if let (true, Some(&b)) = (contiguous, base.first()) {
+/// Elements `base + off`; `row` says that `base` is a row of neighbours.
+pub(crate) fn gather(
+    v: &Val,
+    (base, row): (&[i64], bool),
+    off: i64,
+    reg: &mut Reg,
+    pos: usize,
+) -> Result<(), Diag> {
+    if let (true, Some(&b)) = (row, base.first()) {
         return load(v, &Offset::affine(b + off, [(0, 1)]), &mut [0], Some(0), reg, (pos, base.len()));
     }
     for (k, &b) in base.iter().enumerate() {
@@ -333,7 +364,7 @@ pub(crate) fn eval(c: &Reduce, job: &Job<'_>) -> Result<Vec<Val>, Diag> {
         let total = float_sums(c, &lay, x, job)?;
         let out = &mut outs[0];
         for (i, &s) in total.iter().enumerate() {
-            let r = super::value::round(out.dtype, s);
+            let r = round(out.dtype, s);
             out.buf.write_f(i, 1, &[r]);
         }
         if job.bounded {
@@ -342,7 +373,7 @@ pub(crate) fn eval(c: &Reduce, job: &Job<'_>) -> Result<Vec<Val>, Diag> {
         return Ok(outs);
     }
     let mut m = Machine::new(&c.reducer, &job.slots(&[], 0), job.bounded)?;
-    run(c, job.ins, &mut m, &lay, |m, state, first, n| m.finish(state, n, &mut outs, first, 1))?;
+    run(c, job.ins, &mut m, &lay, |m, state, first, n| m.finish_at(state, n, &mut outs, first))?;
     Ok(outs)
 }
 

@@ -230,10 +230,12 @@ impl Val {
         let want = t.shape.iter().try_fold(t.dtype.size(), |a, &d| a.checked_mul(d));
         if want != Some(b.len()) {
             let msg = format!("a tensor {}{:?} comes with {} bytes", t.dtype, t.shape, b.len());
-            return Err(Diag::error("E-RUN-012", msg).help("the data must have exactly as many bytes as the elements need"));
+            return Err(Diag::error("E-RUN-012", msg)
+                .help("the data must have exactly as many bytes as the elements need"));
         }
         let ints = |v: Vec<i64>| Buf::Int(v);
-        let (b2, b4, b8) = (b.as_chunks::<2>().0.iter(), b.as_chunks::<4>().0.iter(), b.as_chunks::<8>().0.iter());
+        let (b2, b4, b8) =
+            (b.as_chunks::<2>().0.iter(), b.as_chunks::<4>().0.iter(), b.as_chunks::<8>().0.iter());
         let buf = match t.dtype {
             DType::F64 => Buf::F64(b8.map(|c| f64::from_le_bytes(*c)).collect()),
             DType::F32 => Buf::F32(b4.map(|c| f32::from_le_bytes(*c)).collect()),
@@ -258,7 +260,9 @@ impl Val {
             Buf::F64(v) => v.iter().for_each(|x| out.extend_from_slice(&x.to_le_bytes())),
             Buf::F32(v) => match self.dtype {
                 DType::F16 => v.iter().for_each(|&x| out.extend_from_slice(&f16::from_f32(x).to_le_bytes())),
-                DType::BF16 => v.iter().for_each(|&x| out.extend_from_slice(&bf16::from_f32(x).to_le_bytes())),
+                DType::BF16 => {
+                    v.iter().for_each(|&x| out.extend_from_slice(&bf16::from_f32(x).to_le_bytes()))
+                }
                 _ => v.iter().for_each(|x| out.extend_from_slice(&x.to_le_bytes())),
             },
             Buf::Int(v) => {
@@ -350,7 +354,8 @@ mod tests {
             let v: Vec<Scalar> = if d.is_float() {
                 [-0.0, 1.5, f64::NEG_INFINITY].iter().map(|&x| Scalar::from_f64(d, x)).collect()
             } else {
-                let top = Scalar { dtype: d, bits: if d.bits() == 64 { u64::MAX } else { (1 << d.bits()) - 1 } };
+                let top =
+                    Scalar { dtype: d, bits: if d.bits() == 64 { u64::MAX } else { (1 << d.bits()) - 1 } };
                 let top = if d == DType::Bool { Scalar::bool(true) } else { top };
                 vec![Scalar { dtype: d, bits: 0 }, Scalar { dtype: d, bits: 1 }, top]
             };

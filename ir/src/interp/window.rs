@@ -8,6 +8,9 @@ use super::value::Val;
 use crate::class::Window;
 use crate::diag::Diag;
 
+/// Window steps beyond which nothing is run: a wrong kernel size would seem to hang.
+const MOST_STEPS: usize = 1 << 36;
+
 /// Evaluates a window reduction.
 pub(crate) fn eval(c: &Window, job: &Job<'_>) -> Result<Vec<Val>, Diag> {
     let x = job.input(0)?;
@@ -28,6 +31,14 @@ pub(crate) fn eval(c: &Window, job: &Job<'_>) -> Result<Vec<Val>, Diag> {
     let mut m = Machine::new(&c.reducer, &sizes, job.bounded)?;
     let space = Space::new(shape);
     let positions = Space::of(extents[rank..].iter().enumerate().map(|(i, &e)| (rank + i, 0, e)));
+    if positions.size().saturating_mul(space.size()) > MOST_STEPS {
+        let msg = format!(
+            "a window of {} positions over {} elements is too much work",
+            positions.size(),
+            space.size()
+        );
+        return Err(Diag::error("E-RUN-023", msg).help("use a smaller window or smaller sizes"));
+    }
     let inner = space.inner();
     let mut at = vec![0i64; extents.len()];
     let mut ins = vec![Reg::new(x.dtype, job.bounded)];
@@ -38,7 +49,11 @@ pub(crate) fn eval(c: &Window, job: &Job<'_>) -> Result<Vec<Val>, Diag> {
             let mut mask = [false; BLOCK];
             let reg = &mut ins[0];
             // masked elements still pass through the step; let it see numbers
-            if reg.f.is_empty() { reg.i[..n].fill(0) } else { reg.f[..n].fill(0.0) }
+            if reg.f.is_empty() {
+                reg.i[..n].fill(0)
+            } else {
+                reg.f[..n].fill(0.0)
+            }
             reg.exact(n);
             positions.seek(p, &mut at);
             space.walk(&mut at, start, n, |at, pos, len| {
@@ -57,7 +72,7 @@ pub(crate) fn eval(c: &Window, job: &Job<'_>) -> Result<Vec<Val>, Diag> {
             })?;
             m.step(&mut state, &ins, &[p as i64; BLOCK], n, Some(&mask))?;
         }
-        m.finish(&state, n, &mut outs, start, 1)?;
+        m.finish_at(&state, n, &mut outs, start)?;
     }
     Ok(outs)
 }

@@ -6,6 +6,7 @@ use crate::class::{Access, Class, Contract, Window};
 use crate::diag::Loc;
 use crate::graph::{Graph, Value};
 use crate::scalar::Scalar;
+use crate::tensor::Tensor;
 use crate::types::{Atom, DType, SymInfo};
 
 /// `f32[n, 4]`.
@@ -18,10 +19,15 @@ fn ty(text: &str) -> Type {
 
 fn graph(types: &[&str], named: bool) -> (Graph, Vec<Value>) {
     let mut g = Graph::new("t");
-    for s in ["n", "m", "s", "k", "h"] {
-        g.symbols.insert(s, SymInfo { named, ..SymInfo::default() });
+    for t in types {
+        ty(t).numel().leaves(&mut |a| {
+            if let Atom::Sym(s) = a {
+                g.symbols.insert(s, SymInfo { named, ..SymInfo::default() });
+            }
+        });
     }
-    let ins = types.iter().enumerate().map(|(i, t)| g.input(&format!("x{i}"), ty(t), Loc::default())).collect();
+    let ins =
+        types.iter().enumerate().map(|(i, t)| g.input(&format!("x{i}"), ty(t), Loc::default())).collect();
     (g, ins)
 }
 
@@ -62,7 +68,14 @@ fn max_pool(kernel: &[i64], strides: &[i64], pads: &[i64], ceil: bool) -> MaxPoo
 
 fn avg_pool(kernel: &[i64], strides: &[i64], pads: &[i64], ceil: bool, count_include_pad: bool) -> AvgPool {
     let m = max_pool(kernel, strides, pads, ceil);
-    AvgPool { kernel: m.kernel, strides: m.strides, pads: m.pads, dilations: m.dilations, ceil, count_include_pad }
+    AvgPool {
+        kernel: m.kernel,
+        strides: m.strides,
+        pads: m.pads,
+        dilations: m.dilations,
+        ceil,
+        count_include_pad,
+    }
 }
 
 fn slice(starts: &[Dim], sizes: &[Dim], steps: &[i64]) -> Slice {
@@ -86,34 +99,68 @@ fn types_with_symbolic_dims() {
     one(Concat { axis: 1 }.into(), &["f32[n, m]", "f32[n, 3]"], "f32[n, m + 3]", &[]);
     one(Concat { axis: -1 }.into(), &["f32[n, 1]", "f32[s, 3]"], "f32[n, 4]", &["eq(n, s)"]);
     one(Transpose { perm: vec![1, -1, 0] }.into(), &["f32[n, m, 2]"], "f32[m, 2, n]", &[]);
-    let pad = Pad { before: vec![1.into(), n.clone()], after: dims(&[0, 2]), value: Scalar::from_f64(DType::F32, 0.0) };
+    let pad = Pad {
+        before: vec![1.into(), n.clone()],
+        after: dims(&[0, 2]),
+        value: Scalar::from_f64(DType::F32, 0.0),
+    };
     one(pad.into(), &["f32[m, 3]"], "f32[m + 1, n + 5]", &[]);
     let tail = n.clone() - Dim::from(1);
-    one(slice(&dims(&[1]), std::slice::from_ref(&tail), &[1]).into(), &["f32[n]"], "f32[n - 1]", &["le(0, n - 1)"]);
+    one(
+        slice(&dims(&[1]), std::slice::from_ref(&tail), &[1]).into(),
+        &["f32[n]"],
+        "f32[n - 1]",
+        &["le(0, n - 1)"],
+    );
     one(slice(&[tail], std::slice::from_ref(&n), &[-1]).into(), &["f32[n]"], "f32[n]", &[]);
     one(slice(&dims(&[0]), &dims(&[4]), &[2]).into(), &["f32[n]"], "f32[4]", &["le(7, n)"]);
-    one(conv(&[1], &[1, 1], &[1], 1).into(), &["f32[n, 3, s]", "f32[8, 3, 3]"], "f32[n, 8, s]", &["le(3, s + 2)"]);
-    let (outs, guards) = infer(conv(&[2, 1], &[0; 4], &[1, 3], 2), &["f32[n, 4, h, 9]", "f32[6, 2, 2, 2]", "f32[6]"]);
+    one(
+        conv(&[1], &[1, 1], &[1], 1).into(),
+        &["f32[n, 3, s]", "f32[8, 3, 3]"],
+        "f32[n, 8, s]",
+        &["le(3, s + 2)"],
+    );
+    let (outs, guards) =
+        infer(conv(&[2, 1], &[0; 4], &[1, 3], 2), &["f32[n, 4, h, 9]", "f32[6, 2, 2, 2]", "f32[6]"]);
     assert_eq!((outs[0].as_str(), guards[0].as_str()), ("f32[n, 6, floordiv(h, 2), 6]", "le(2, h)"));
     one(max_pool(&[3], &[2], &[1, 1], true).into(), &["f32[n, 3, 8]"], "f32[n, 3, 5]", &[]);
-    one(max_pool(&[2], &[2], &[0, 0], true).into(), &["f32[1, 1, s]"], "f32[1, 1, floordiv(s + 1, 2)]", &["le(2, s)"]);
+    one(
+        max_pool(&[2], &[2], &[0, 0], true).into(),
+        &["f32[1, 1, s]"],
+        "f32[1, 1, floordiv(s + 1, 2)]",
+        &["le(2, s)"],
+    );
     one(Gather { axis: 0 }.into(), &["f32[9, m]", "i64[n, 2]"], "f32[n, 2, m]", &[]);
     one(GatherElements { axis: 1 }.into(), &["f32[n, 4]", "i64[s, 2]"], "f32[s, 2]", &["le(s, n)"]);
-    one(UpdateSlice { axis: 1 }.into(), &["f32[1, m, 64]", "i64[]", "f32[1, s, 64]"], "f32[1, m, 64]", &["le(s, m)"]);
+    one(
+        UpdateSlice { axis: 1 }.into(),
+        &["f32[1, m, 64]", "i64[]", "f32[1, s, 64]"],
+        "f32[1, m, 64]",
+        &["le(s, m)"],
+    );
     one(CumSum { axis: 1, exclusive: false, reverse: false }.into(), &["f32[n, m]"], "f32[n, m]", &[]);
     one(ReduceMean { axes: vec![-1], keepdims: true }.into(), &["f16[n, m]"], "f16[n, 1]", &[]);
     let arg = ArgMax { axis: 0, keepdims: false, last: false, smallest: false };
     one(arg.into(), &["f32[n, 4]"], "i64[4]", &["le(1, n)"]);
     one(LayerNorm { axes: vec![-1], epsilon: 1e-5 }.into(), &["f32[n, 4]", "f32[4]"], "f32[n, 4]", &[]);
-    one(BatchNorm { epsilon: 1e-5 }.into(), &["f16[n, 3, h]", "f32[3]", "f32[3]", "f32[3]", "f32[3]"], "f16[n, 3, h]", &[]);
+    one(
+        BatchNorm { epsilon: 1e-5 }.into(),
+        &["f16[n, 3, h]", "f32[3]", "f32[3]", "f32[3]", "f32[3]"],
+        "f16[n, 3, h]",
+        &[],
+    );
     one(Quantize { axis: Some(1), to: DType::I8 }.into(), &["f32[n, 3]", "f32[3]", "i8[3]"], "i8[n, 3]", &[]);
     one(Dequantize { axis: None }.into(), &["u8[n, 3]", "f16[1]", "u8[]"], "f16[n, 3]", &[]);
     let (outs, guards) = infer(TopK { axis: -1, k: Dim::sym("k"), largest: true }, &["f32[n, 9]"]);
-    assert_eq!((outs, guards), (vec!["f32[n, k]".to_string(), "i64[n, k]".to_string()], vec!["le(k, 9)".to_string()]));
+    assert_eq!(
+        (outs, guards),
+        (vec!["f32[n, k]".to_string(), "i64[n, k]".to_string()], vec!["le(k, 9)".to_string()])
+    );
     let (outs, _) = infer(NonZero {}, &["bool[n, 4]"]);
     assert_eq!(outs, ["i64[2, 4*n]", "i64[]"]);
     let (mut g, _) = graph(&[], true);
-    let iota = g.op(Iota { axis: 1, shape: vec![n, 4.into()], dtype: DType::I32 }, &[], &Loc::default()).unwrap();
+    let iota =
+        g.op(Iota { axis: 1, shape: vec![n, 4.into()], dtype: DType::I32 }, &[], &Loc::default()).unwrap();
     assert_eq!(g.ty(iota).unwrap().to_string(), "i32[n, 4]");
 }
 
@@ -141,7 +188,12 @@ fn refusals_name_the_constraint() {
     no(conv(&[1], &[0, 0], &[1], 1).into(), &["f32[1, 2, 2]", "f32[3, 2, 3]"], "E-IR-005", "conv.c4");
     no(conv(&[0], &[0, 0], &[1], 1).into(), &["f32[1, 2, 9]", "f32[3, 2, 3]"], "E-IR-003", "conv.c3");
     no(conv(&[1], &[0], &[1], 1).into(), &["f32[1, 2, 9]", "f32[3, 2, 3]"], "E-IR-003", "conv.c2");
-    no(conv(&[1], &[0, 0], &[1], 1).into(), &["f32[1, 2, 9]", "f32[3, 2, 3]", "f32[2]"], "E-IR-005", "conv.c6");
+    no(
+        conv(&[1], &[0, 0], &[1], 1).into(),
+        &["f32[1, 2, 9]", "f32[3, 2, 3]", "f32[2]"],
+        "E-IR-005",
+        "conv.c6",
+    );
     no(max_pool(&[2], &[1], &[2, 0], false).into(), &["f32[1, 2, 9]"], "E-IR-003", "max_pool.c5");
     no(Gather { axis: 2 }.into(), &["f32[2, 2]", "i64[1]"], "E-IR-004", "axis 2");
     no(Gather { axis: 0 }.into(), &["f32[2, 2]", "f32[1]"], "E-IR-003", "gather.c2");
@@ -257,7 +309,8 @@ fn convolution_reads_windows_of_its_group() {
         (conv(&[3, 3], &[0; 4], &[1, 1], 3), [1, 3, 7, 8], [6, 1, 2, 2]),
     ];
     for (op, x, w) in cases {
-        let show = |d: &[i64]| format!("i64[{}]", d.iter().map(i64::to_string).collect::<Vec<_>>().join(", "));
+        let show =
+            |d: &[i64]| format!("i64[{}]", d.iter().map(i64::to_string).collect::<Vec<_>>().join(", "));
         let types = [show(&x), show(&w)];
         let (low, outs) = lowered(op.clone(), &[&types[0], &types[1]]);
         let Lowering::Class(Class::Contract(c)) = low else { panic!("not a contraction") };
@@ -276,7 +329,9 @@ fn convolution_reads_windows_of_its_group() {
 /// Reduces windows of 1, 2, 3 .. with the reducer itself.
 fn pool(op: impl Into<Op>, x: &str) -> (Vec<f64>, Vec<i64>) {
     let (low, outs) = lowered(op, &[x]);
-    let Lowering::Class(Class::Window(Window { extents, access, reducer })) = low else { panic!("not a window") };
+    let Lowering::Class(Class::Window(Window { extents, access, reducer })) = low else {
+        panic!("not a window")
+    };
     let (shape, kernel) = (fixed(&outs[0].shape), fixed(&extents));
     let d = outs[0].dtype;
     let mut out = Vec::new();
@@ -285,7 +340,8 @@ fn pool(op: impl Into<Op>, x: &str) -> (Vec<f64>, Vec<i64>) {
         each(&kernel, &mut |k| {
             let at: Vec<i64> = o.iter().chain(k).copied().collect();
             if let Some(i) = read(&access, &ty(x).shape, &at) {
-                let args: Vec<Scalar> = state.iter().copied().chain([Scalar::from_f64(d, left(i) as f64)]).collect();
+                let args: Vec<Scalar> =
+                    state.iter().copied().chain([Scalar::from_f64(d, left(i) as f64)]).collect();
                 state = reducer.step.eval(&|i| args[i as usize], &|_| None).unwrap();
             }
         });
@@ -375,7 +431,8 @@ fn gradient(op: &Op, types: &[&str]) -> (Graph, Vec<bool>) {
 /// Differentiable ops whose gradient is a rule, with operands: floats are differentiated, integers are given data.
 fn rules() -> Vec<(Op, Vec<&'static str>)> {
     let n = || Dim::sym("n");
-    let pad = Pad { before: dims(&[0, 1]), after: vec![n(), 2.into()], value: Scalar::from_f64(DType::F64, 1.0) };
+    let pad =
+        Pad { before: dims(&[0, 1]), after: vec![n(), 2.into()], value: Scalar::from_f64(DType::F64, 1.0) };
     let add = ScatterElements { axis: 1, reduction: "add".into() };
     let set = ScatterElements { axis: 1, reduction: "none".into() };
     vec![
@@ -421,6 +478,66 @@ fn gradients_have_the_types_of_their_operands() {
         let (_, given) = gradient(&op, &types);
         for (given, t) in given.iter().zip(&types) {
             assert_eq!(*given, t.starts_with('f'), "{op:?}");
+        }
+    }
+}
+
+/// Data of a type for small sizes: distinct floats around 0; integers that count along the last axis.
+fn data(t: &Type, salt: usize) -> Tensor {
+    let leaf = |a: &Atom| match a {
+        Atom::Sym(s) => [("n", 2), ("m", 3), ("h", 5)].iter().find(|x| x.0 == &**s).map(|x| x.1),
+        _ => None,
+    };
+    let shape: Vec<usize> = t.shape.iter().map(|d| d.eval(&leaf).unwrap() as usize).collect();
+    let (count, last): (usize, usize) = (shape.iter().product(), shape.last().copied().unwrap_or(2));
+    if !t.dtype.is_float() {
+        let v: Vec<i64> = (0..count).map(|i| if shape.is_empty() { 1 } else { (i % last) as i64 }).collect();
+        return Tensor::from_ints(t.dtype, &shape, &v);
+    }
+    let v: Vec<f64> = (0..count).map(|i| ((i * 37 + salt * 13) % 101) as f64 / 50.0 - 1.0).collect();
+    Tensor::from_f64(t.dtype, &shape, &v)
+}
+
+fn run(g: &Graph, ins: &[Tensor]) -> Vec<Tensor> {
+    crate::interp::run_graph(g, ins, &|_| None).unwrap_or_else(|d| panic!("{d}"))
+}
+
+#[test]
+fn gradients_agree_with_finite_differences() {
+    const STEP: f64 = 1e-5;
+    for (op, types) in rules().into_iter().filter(|r| r.0.name() != "cast") {
+        let (mut forward, ins) = graph(&types, false);
+        let id = forward.add(op.clone(), &ins, Vec::new(), Loc::default()).unwrap();
+        let outs: Vec<Type> = forward.node(id).unwrap().results.iter().map(|f| f.ty.clone()).collect();
+        forward.output("y", Value { node: id, result: 0 });
+        let x: Vec<Tensor> = types.iter().enumerate().map(|(i, t)| data(&ty(t), i)).collect();
+        let mut g: Vec<Tensor> = outs.iter().map(|_| run(&forward, &x).swap_remove(0)).collect();
+        g[0] = data(&g[0].ty(), 9);
+        if let Some(t) = outs.get(1) {
+            g[1] = Tensor::from_ints(t.dtype, &g[0].shape, &vec![0; g[0].numel()]);
+        }
+        let loss = |x: &[Tensor]| {
+            let y = run(&forward, x).swap_remove(0).to_f64();
+            y.iter().zip(g[0].to_f64()).map(|(a, b)| a * b).sum::<f64>()
+        };
+        let (backward, given) = gradient(&op, &types);
+        let all: Vec<Tensor> = x.iter().chain(&g).cloned().collect();
+        let mut found = run(&backward, &all).into_iter();
+        for i in (0..x.len()).filter(|i| given[*i]) {
+            let d = found.next().unwrap();
+            assert_eq!(d.shape, x[i].shape, "{op:?}");
+            for (e, got) in d.to_f64().into_iter().enumerate() {
+                let moved = |by: f64| {
+                    let mut v = x[i].to_f64();
+                    v[e] += by;
+                    let mut x = x.clone();
+                    x[i] = Tensor::from_f64(DType::F64, &x[i].shape.clone(), &v);
+                    loss(&x)
+                };
+                let want = (moved(STEP) - moved(-STEP)) / (2.0 * STEP);
+                let close = (got - want).abs() <= 1e-6 * (1.0 + want.abs());
+                assert!(close, "{op:?}, operand {i}, element {e}: {got} and {want}");
+            }
         }
     }
 }

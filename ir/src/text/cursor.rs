@@ -131,7 +131,11 @@ impl<'t> Cursor<'t> {
     }
 
     /// `item, item, ... close` with the opening bracket already taken; a comma before `close` is allowed.
-    pub fn list<T>(&mut self, close: char, mut item: impl FnMut(&mut Self) -> Result<T, Diag>) -> Result<Vec<T>, Diag> {
+    pub fn list<T>(
+        &mut self,
+        close: char,
+        mut item: impl FnMut(&mut Self) -> Result<T, Diag>,
+    ) -> Result<Vec<T>, Diag> {
         let mut out = Vec::new();
         while !self.eat(close) {
             out.push(item(self)?);
@@ -191,7 +195,9 @@ impl<'t> Cursor<'t> {
         let Token::Ident(s) = self.peek() else { return Err(self.wanted("an element type")) };
         let Ok(d) = s.parse() else {
             let all: Vec<&str> = DType::all().map(DType::name).collect();
-            return Err(self.fail("E-TXT-001", format!("`{s}` is no element type")).help(format!("known: {}", all.join(" "))));
+            return Err(self
+                .fail("E-TXT-001", format!("`{s}` is no element type"))
+                .help(format!("known: {}", all.join(" "))));
         };
         self.next();
         Ok(d)
@@ -203,7 +209,8 @@ impl<'t> Cursor<'t> {
         let start = self.span();
         self.expect('[')?;
         let shape = self.list(']', Cursor::dim)?;
-        super::dims::check_product(&shape).map_err(|m| Diag::error("E-TXT-003", m).at(&Loc::at(self.span_since(start))))?;
+        super::dims::check_product(&shape)
+            .map_err(|m| Diag::error("E-TXT-003", m).at(&Loc::at(self.span_since(start))))?;
         Ok(Type::new(dtype, shape))
     }
 

@@ -76,7 +76,11 @@ impl<'t> Cursor<'t> {
                         let (a, d) = self.two()?;
                         if d.as_const().is_some_and(|c| c < 1) {
                             let at = crate::diag::Loc::at(self.span_since(start));
-                            return Err(Diag::error("E-TXT-010", format!("division by {d}; a divisor is at least 1")).at(&at));
+                            return Err(Diag::error(
+                                "E-TXT-010",
+                                format!("division by {d}; a divisor is at least 1"),
+                            )
+                            .at(&at));
                         }
                         Ok(a.floordiv(&d))
                     }
@@ -101,7 +105,11 @@ impl<'t> Cursor<'t> {
 
     fn bounded(&self, d: &Dim) -> Result<(), Diag> {
         let number = |v: i128| v.unsigned_abs() <= COEFFICIENT;
-        if terms(d) <= TERMS && number(d.constant()) && d.terms().all(|(c, a)| number(c) && a.len() <= 16) && small(d) {
+        if terms(d) <= TERMS
+            && number(d.constant())
+            && d.terms().all(|(c, a)| number(c) && a.len() <= 16)
+            && small(d)
+        {
             Ok(())
         } else {
             Err(self.too_large())
@@ -162,7 +170,12 @@ pub(crate) fn check_product(shape: &[Dim]) -> Result<(), String> {
     if shape.len() > RANK {
         return Err(format!("{} axes; at most {RANK} are allowed", shape.len()));
     }
-    let product = shape.iter().try_fold(1usize, |p, d| p.checked_mul(terms(d).max(1)).filter(|p| *p <= 16 * TERMS));
+    let product =
+        shape.iter().try_fold(1usize, |p, d| p.checked_mul(terms(d).max(1)).filter(|p| *p <= 16 * TERMS));
     let atoms = shape.iter().all(small);
-    if product.is_some() && atoms { Ok(()) } else { Err("the number of elements is too long a formula".into()) }
+    if product.is_some() && atoms {
+        Ok(())
+    } else {
+        Err("the number of elements is too long a formula".into())
+    }
 }

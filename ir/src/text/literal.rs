@@ -103,9 +103,13 @@ impl<'t> Cursor<'t> {
                 let ty = self.ty()?;
                 Ok(Attr::Tensor(d.tensor(&ty, self.span_since(start))?))
             }
-            Token::Ident("true" | "false" | "inf" | "nan") | Token::Number(_) | Token::Punct('-') => self.attr_number(),
+            Token::Ident("true" | "false" | "inf" | "nan") | Token::Number(_) | Token::Punct('-') => {
+                self.attr_number()
+            }
             Token::Ident(s) if s.parse::<DType>().is_ok() => Ok(Attr::DType(self.dtype()?)),
-            _ => Err(self.wanted("a value (3, 0.5, true, \"text\", f32, [1, 2], (n + 1), (n, 4), 1.5 : f32)")),
+            _ => {
+                Err(self.wanted("a value (3, 0.5, true, \"text\", f32, [1, 2], (n + 1), (n, 4), 1.5 : f32)"))
+            }
         }
     }
 
@@ -152,14 +156,19 @@ impl Raw<'_> {
                 let v = if w == "inf" { f64::INFINITY } else { f64::NAN };
                 Ok(Scalar::from_f64(dtype, if self.minus { -v } else { v }))
             }
-            Token::Number(s) if s.starts_with("0x") => {
-                match u64::from_str_radix(&s[2..], 16) {
-                    Ok(bits) if !dtype.is_float() && dtype.is_storage_only() && dtype.bits() < 64 && bits >> dtype.bits() == 0 => {
-                        Ok(Scalar { dtype, bits })
-                    }
-                    _ => bad(format!("are not the raw bits of a type without arithmetic that {dtype} would have to be")),
+            Token::Number(s) if s.starts_with("0x") => match u64::from_str_radix(&s[2..], 16) {
+                Ok(bits)
+                    if !dtype.is_float()
+                        && dtype.is_storage_only()
+                        && dtype.bits() < 64
+                        && bits >> dtype.bits() == 0 =>
+                {
+                    Ok(Scalar { dtype, bits })
                 }
-            }
+                _ => bad(format!(
+                    "are not the raw bits of a type without arithmetic that {dtype} would have to be"
+                )),
+            },
             Token::Number(s) if dtype.is_float() => {
                 let text = if self.minus { format!("-{s}") } else { s.to_string() };
                 let v = match dtype {
@@ -200,7 +209,9 @@ impl Dense<'_> {
     pub(crate) fn tensor(&self, ty: &Type, at: Span) -> Result<Tensor, Diag> {
         let fail = |m: String| Diag::error("E-TXT-010", m).at(&Loc::at(at));
         let fixed = ty.as_fixed().filter(|s| s.len() <= RANK);
-        let shape = fixed.ok_or_else(|| fail(format!("a value with listed elements needs a type with fixed dims, not {ty}")))?;
+        let shape = fixed.ok_or_else(|| {
+            fail(format!("a value with listed elements needs a type with fixed dims, not {ty}"))
+        })?;
         let n = shape.iter().try_fold(1usize, |a, &d| a.checked_mul(d));
         let flat = self.shape.len() == 1 && !shape.is_empty();
         let fits = n == Some(self.elems.len()) && (self.elems.is_empty() || flat || self.shape == shape);
@@ -238,7 +249,15 @@ pub(crate) fn print_dense(out: &mut String, t: &Tensor) {
         }
         // a bracket opens (closes) at each axis whose inner block begins (ends) here
         let mut block = 1;
-        let blocks: Vec<usize> = t.shape.iter().rev().map(|d| { block *= d; block }).collect();
+        let blocks: Vec<usize> = t
+            .shape
+            .iter()
+            .rev()
+            .map(|d| {
+                block *= d;
+                block
+            })
+            .collect();
         blocks.iter().filter(|b| i % **b == 0).for_each(|_| out.push('['));
         let _ = write!(out, "{}", t.get(i));
         blocks.iter().filter(|b| (i + 1) % **b == 0).for_each(|_| out.push(']'));

@@ -90,8 +90,10 @@ fn stored(name: &str, ty: &Type, hash: &str, lookup: Lookup<'_>) -> Result<Tenso
     }
     let bytes = t.data.bytes();
     if bytes.len() <= HASHED_AT_ONCE && !blake3::hash(bytes).to_hex().eq_ignore_ascii_case(hash) {
-        return Err(fail(format!("the bytes of weight {name:?} in the side file are not those of this text"))
-            .help("the two files were not saved together, or one is damaged"));
+        return Err(fail(format!(
+            "the bytes of weight {name:?} in the side file are not those of this text"
+        ))
+        .help("the two files were not saved together, or one is damaged"));
     }
     Ok(t)
 }
@@ -253,7 +255,13 @@ fn variant<'t>(c: &mut Cursor<'t>, h: &Header<'t>, symbols: &SymTable) -> Result
     Ok(Variant { when, body: Ok(body(c, h, symbols.clone(), Vec::new(), true)?) })
 }
 
-fn body<'t>(c: &mut Cursor<'t>, h: &Header<'t>, mut symbols: SymTable, guards: Vec<Guard>, inner: bool) -> Result<Graph, Fail> {
+fn body<'t>(
+    c: &mut Cursor<'t>,
+    h: &Header<'t>,
+    mut symbols: SymTable,
+    guards: Vec<Guard>,
+    inner: bool,
+) -> Result<Graph, Fail> {
     c.expect('{')?;
     while inner && c.at_word("dim") {
         dim_line(c, &mut symbols, false)?;

@@ -158,7 +158,8 @@ fn dims_to_show(g: &Graph) -> Vec<(Arc<str>, SymInfo)> {
 
 fn dim(out: &mut String, indent: &str, name: &str, i: &SymInfo) {
     let shown = Dim::sym(name);
-    let _ = writeln!(out, "{indent}dim {shown} in {}..{}{}", i.lo, i.hi, if i.named { "" } else { " anonymous" });
+    let _ =
+        writeln!(out, "{indent}dim {shown} in {}..{}{}", i.lo, i.hi, if i.named { "" } else { " anonymous" });
 }
 
 /// A guard that the ranges prove is left out: reading the text would leave it out too.
@@ -239,7 +240,14 @@ fn reference(names: &BTreeMap<Value, String>, v: Value) -> String {
     names.get(&v).map_or_else(|| format!("%missing_{}_{}", v.node.0, v.result), |n| format!("%{n}"))
 }
 
-fn statement(out: &mut String, g: &Graph, id: NodeId, indent: &str, next: &mut usize, names: &mut BTreeMap<Value, String>) {
+fn statement(
+    out: &mut String,
+    g: &Graph,
+    id: NodeId,
+    indent: &str,
+    next: &mut usize,
+    names: &mut BTreeMap<Value, String>,
+) {
     let Some(node) = g.node(id) else { return };
     out.push_str(indent);
     for r in 0..node.results.len() {

@@ -45,7 +45,8 @@ impl<'t> Scope<'t> {
             Some(Some(v)) => Ok(*v),
             Some(None) => Err(Fail::Reported),
             None => {
-                let mut d = Diag::error("E-TXT-006", format!("`%{name}` is not defined (above, and in this region)"));
+                let mut d =
+                    Diag::error("E-TXT-006", format!("`%{name}` is not defined (above, and in this region)"));
                 let close = near(name, self.0.keys().copied());
                 if !close.is_empty() {
                     d = d.help(format!("defined: %{}", close.join(", %")));
@@ -75,10 +76,14 @@ pub(super) fn check_symbols(dims: &[Dim], symbols: &SymTable, at: Span) -> Resul
     }
     match bad {
         None => Ok(()),
-        Some(a @ Atom::Sym(_)) => Err(Diag::error("E-TXT-008", format!("symbol `{a}` is not declared"))
-            .at(&Loc::at(at))
-            .help(format!("inputs declare the symbols of their types; others need a line `dim {a} in 0..100`"))),
-        Some(a) => Err(Diag::error("E-TXT-008", format!("`{a}` has a meaning only inside kernels")).at(&Loc::at(at))),
+        Some(a @ Atom::Sym(_)) => {
+            Err(Diag::error("E-TXT-008", format!("symbol `{a}` is not declared")).at(&Loc::at(at)).help(
+                format!("inputs declare the symbols of their types; others need a line `dim {a} in 0..100`"),
+            ))
+        }
+        Some(a) => {
+            Err(Diag::error("E-TXT-008", format!("`{a}` has a meaning only inside kernels")).at(&Loc::at(at)))
+        }
     }
 }
 
@@ -222,7 +227,8 @@ impl<'t> Body<'_, 't> {
         let op = self.op(&mut s)?;
         let regions = std::mem::take(&mut s.regions);
         let id = self.g.add(op, &operands, regions, s.loc.clone())?;
-        let have: Vec<Type> = self.g.node(id).map_or(Vec::new(), |n| n.results.iter().map(|r| r.ty.clone()).collect());
+        let have: Vec<Type> =
+            self.g.node(id).map_or(Vec::new(), |n| n.results.iter().map(|r| r.ty.clone()).collect());
         if have != s.types {
             let list = |t: &[Type]| t.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             let m = format!("`{}` gives {}, the text says {}", s.name, list(&have), list(&s.types));
@@ -282,7 +288,19 @@ impl<'t> Body<'_, 't> {
             return Err(Diag::error("E-TXT-007", m).at(&Loc::at(name_at)).into());
         }
         let results = results.to_vec();
-        Ok(Statement { results, name, name_at, operands, attrs, attrs_at, literal, weight, regions, types, loc })
+        Ok(Statement {
+            results,
+            name,
+            name_at,
+            operands,
+            attrs,
+            attrs_at,
+            literal,
+            weight,
+            regions,
+            types,
+            loc,
+        })
     }
 
     /// `constant 0.5`, `constant splat 0.5`, `constant [1, 2]` and `weight "name"`.
@@ -337,7 +355,9 @@ impl<'t> Body<'_, 't> {
             c.expect('=')?;
             let value = c.attr()?;
             if attrs.insert(name.to_string(), value).is_some() {
-                return Err(Diag::error("E-TXT-009", format!("attribute `{name}` is given twice")).at(&Loc::at(at)));
+                return Err(
+                    Diag::error("E-TXT-009", format!("attribute `{name}` is given twice")).at(&Loc::at(at))
+                );
             }
             Ok(())
         })?;
@@ -347,10 +367,13 @@ impl<'t> Body<'_, 't> {
     fn op(&self, s: &mut Statement<'t>) -> Result<Op, Diag> {
         let only = |s: &Statement<'t>| match &s.types[..] {
             [t] if s.attrs.is_empty() && s.operands.is_empty() && s.results.len() == 1 => Ok(t.clone()),
-            _ => Err(Diag::error("E-TXT-007", format!("`{}` has one result and nothing else", s.name)).at(&Loc::at(s.name_at))),
+            _ => Err(Diag::error("E-TXT-007", format!("`{}` has one result and nothing else", s.name))
+                .at(&Loc::at(s.name_at))),
         };
         match (&s.literal, &s.weight) {
-            (Some(Literal::Dense(d, at)), _) => Ok(Constant { value: d.tensor(&only(s)?, *at)?, shape: None }.into()),
+            (Some(Literal::Dense(d, at)), _) => {
+                Ok(Constant { value: d.tensor(&only(s)?, *at)?, shape: None }.into())
+            }
             (Some(Literal::Splat(d, at)), _) => {
                 let t = only(s)?;
                 let v = d.single(t.dtype, *at)?;
@@ -363,7 +386,8 @@ impl<'t> Body<'_, 't> {
             (None, None) => {
                 let at = s.attrs_at;
                 self.check_attrs(&s.attrs, s.name, at)?;
-                let fail = |m: String| Diag::error("E-TXT-005", format!("`{}`: {m}", s.name)).at(&Loc::at(at));
+                let fail =
+                    |m: String| Diag::error("E-TXT-005", format!("`{}`: {m}", s.name)).at(&Loc::at(at));
                 match Op::from_attrs(s.name, std::mem::take(&mut s.attrs)) {
                     Some(r) => r.map_err(fail),
                     None => Err(fail("no such op".into())),
@@ -403,7 +427,9 @@ impl<'t> Body<'_, 't> {
             let inputs = c.list(')', |c| {
                 let at = c.span();
                 let Token::Value(name) = c.next() else {
-                    return Err(Diag::error("E-TXT-001", "an input (`%name: type`) is wanted").at(&Loc::at(at)));
+                    return Err(
+                        Diag::error("E-TXT-001", "an input (`%name: type`) is wanted").at(&Loc::at(at))
+                    );
                 };
                 c.expect(':')?;
                 let ty = c.ty()?;

@@ -19,7 +19,17 @@ fn same(text: &str) {
 
 #[test]
 fn dims_and_conditions_print_as_read() {
-    for d in ["0", "-3", "n", "2*n*m - k + 1", "floordiv(n + 1, 2)", "min(m, n) + max(m, n)", "bcast(m, n)*4", "\"a b\" + 1", "#0*n + $1"] {
+    for d in [
+        "0",
+        "-3",
+        "n",
+        "2*n*m - k + 1",
+        "floordiv(n + 1, 2)",
+        "min(m, n) + max(m, n)",
+        "bcast(m, n)*4",
+        "\"a b\" + 1",
+        "#0*n + $1",
+    ] {
         let v = parse_dim(d).unwrap();
         assert_eq!(parse_dim(&v.to_string()).unwrap(), v, "{d}");
     }
@@ -33,7 +43,13 @@ fn dims_and_conditions_print_as_read() {
 fn dims_are_bounded() {
     let deep = format!("{}n{}", "floordiv(".repeat(100), ", 2)".repeat(100));
     let wide: Vec<String> = (0..40).map(|i| format!("(a{i} + b{i})")).collect();
-    for d in [deep.as_str(), &wide.join("*"), &["n"; 40].join("*"), &["9000000000000000000"; 9].join("*"), "floordiv(n, 0)"] {
+    for d in [
+        deep.as_str(),
+        &wide.join("*"),
+        &["n"; 40].join("*"),
+        &["9000000000000000000"; 9].join("*"),
+        "floordiv(n, 0)",
+    ] {
         assert!(parse_dim(d).is_err(), "{d}");
     }
     let shape = format!("graph @f(%x: f32[{}]) -> f32[] {{ return %x }}", wide[..40].join(", "));
@@ -45,19 +61,26 @@ fn literals_keep_their_bits() {
     let f32s = "[0.1, -0.0, 1e-45, 3.4028235e38, inf, -inf, nan, 1.0]";
     let text = format!("graph @f() -> f32[8] {{\n  %0 = constant {f32s} : f32[8]\n  return %0\n}}\n");
     same(&text);
-    same("graph @f() -> i64[2] {\n  %0 = constant [-9223372036854775808, 9223372036854775807] : i64[2]\n  return %0\n}\n");
-    same("graph @f() -> bf16[1, 2, 1] {\n  %0 = constant [[[1.0], [0.00390625]]] : bf16[1, 2, 1]\n  return %0\n}\n");
+    same(
+        "graph @f() -> i64[2] {\n  %0 = constant [-9223372036854775808, 9223372036854775807] : i64[2]\n  return %0\n}\n",
+    );
+    same(
+        "graph @f() -> bf16[1, 2, 1] {\n  %0 = constant [[[1.0], [0.00390625]]] : bf16[1, 2, 1]\n  return %0\n}\n",
+    );
     same("graph @f() -> u64[] {\n  %0 = constant 18446744073709551615 : u64[]\n  return %0\n}\n");
     same("graph @f() -> f8e4m3fn[2] {\n  %0 = constant [0x3f, 0xff] : f8e4m3fn[2]\n  return %0\n}\n");
     same("graph @f() -> bool[2] {\n  %0 = constant [true, false] : bool[2]\n  return %0\n}\n");
     same("graph @f() -> f32[2, 0] {\n  %0 = constant [] : f32[2, 0]\n  return %0\n}\n");
-    let flat = parse_graph("graph @f() -> i8[2, 2] { %c = constant [1, 2, 3, 4] : i8[2, 2] return %c }").unwrap();
+    let flat =
+        parse_graph("graph @f() -> i8[2, 2] { %c = constant [1, 2, 3, 4] : i8[2, 2] return %c }").unwrap();
     assert!(print_graph(&flat).contains("constant [[1, 2], [3, 4]] : i8[2, 2]"));
 }
 
 #[test]
 fn literals_that_do_not_fit_are_refused() {
-    let constant = |lit: &str, ty: &str| codes(&format!("graph @f() -> {ty} {{ %c = constant {lit} : {ty} return %c }}"));
+    let constant = |lit: &str, ty: &str| {
+        codes(&format!("graph @f() -> {ty} {{ %c = constant {lit} : {ty} return %c }}"))
+    };
     for (lit, ty) in [
         ("256", "u8[]"),
         ("-1", "u8[]"),
@@ -81,16 +104,27 @@ fn literals_that_do_not_fit_are_refused() {
 #[test]
 fn symbol_tables_keep_their_order() {
     // `m` comes first in the table, though the inputs name `n` first: every symbol is written
-    same("graph @f(%x: f32[n], %y: f32[m]) -> f32[n]\n  dim m in 0..1000000000\n  dim n in 0..1000000000\n{\n  return %x\n}\n");
+    same(
+        "graph @f(%x: f32[n], %y: f32[m]) -> f32[n]\n  dim m in 0..1000000000\n  dim n in 0..1000000000\n{\n  return %x\n}\n",
+    );
     same("graph @f(%x: f32[n], %y: f32[m]) -> f32[n]\n  dim m in 1..8 anonymous\n{\n  return %x\n}\n");
     same("graph @f(%x: f32[\"a b\"]) -> f32[\"a b\"]\n  dim \"a b\" in 1..8\n{\n  return %x\n}\n");
 }
 
 #[test]
 fn names_that_are_not_plain_are_quoted() {
-    same("graph @\"a.b\"(%0: f32[] \"in.1\", %z: f32[], %1: f32[] \"\") -> (f32[] \"out.1\", f32[]) {\n  return %0, %z\n}\n");
-    let g = parse_graph("graph @f(%0: f32[4], %b: f32[4] \"c\") -> f32[4] { %0a = add %0, %b : f32[4] return %0a }").unwrap();
-    assert!(print_graph(&g).starts_with("graph @f(%x0: f32[4], %c: f32[4]) -> f32[4] {\n  %0 = add %x0, %c"), "{}", print_graph(&g));
+    same(
+        "graph @\"a.b\"(%0: f32[] \"in.1\", %z: f32[], %1: f32[] \"\") -> (f32[] \"out.1\", f32[]) {\n  return %0, %z\n}\n",
+    );
+    let g = parse_graph(
+        "graph @f(%0: f32[4], %b: f32[4] \"c\") -> f32[4] { %0a = add %0, %b : f32[4] return %0a }",
+    )
+    .unwrap();
+    assert!(
+        print_graph(&g).starts_with("graph @f(%x0: f32[4], %c: f32[4]) -> f32[4] {\n  %0 = add %x0, %c"),
+        "{}",
+        print_graph(&g)
+    );
 }
 
 #[test]

@@ -41,8 +41,14 @@ impl<'a> Checker<'a> {
         let order = self.g.topo();
         if order.len() != self.g.len() {
             let reached: BTreeSet<NodeId> = order.iter().copied().collect();
-            let stuck: Vec<String> =
-                self.g.ids().into_iter().filter(|i| !reached.contains(i)).take(8).map(|i| self.name(i)).collect();
+            let stuck: Vec<String> = self
+                .g
+                .ids()
+                .into_iter()
+                .filter(|i| !reached.contains(i))
+                .take(8)
+                .map(|i| self.name(i))
+                .collect();
             self.fault("E-VER-002", format!("a cycle goes through {}", stuck.join(", ")), &Loc::default());
         }
         for id in self.g.ids() {
@@ -124,7 +130,9 @@ impl<'a> Checker<'a> {
             }
         });
         for (s, loc) in missing {
-            let m = format!("nothing gives symbol `{s}` a value: no input's dims determine it and no `bind_dim` binds it");
+            let m = format!(
+                "nothing gives symbol `{s}` a value: no input's dims determine it and no `bind_dim` binds it"
+            );
             self.fault("E-VER-012", m, &loc);
         }
     }
@@ -132,14 +140,19 @@ impl<'a> Checker<'a> {
     fn inputs_and_outputs(&mut self) {
         for (i, o) in self.g.outputs().iter().enumerate() {
             if self.g.fact(o.value).is_none() {
-                self.fault("E-VER-005", format!("output {i} ({:?}) is no value of the graph", &*o.name), &Loc::default());
+                self.fault(
+                    "E-VER-005",
+                    format!("output {i} ({:?}) is no value of the graph", &*o.name),
+                    &Loc::default(),
+                );
             }
         }
         let listed: BTreeSet<NodeId> = self.g.inputs().iter().copied().collect();
         let made: BTreeSet<NodeId> =
             self.g.ids().into_iter().filter(|&i| matches!(self.g.op_of(i), Some(Op::Input(_)))).collect();
         if listed != made || listed.len() != self.g.inputs().len() {
-            let m = format!("{} inputs are listed, {} `input` nodes exist", self.g.inputs().len(), made.len());
+            let m =
+                format!("{} inputs are listed, {} `input` nodes exist", self.g.inputs().len(), made.len());
             self.fault("E-VER-006", m, &Loc::default());
         }
     }
@@ -189,7 +202,8 @@ impl<'a> Checker<'a> {
     fn results(&mut self, id: NodeId, have: &[Fact], want: &[Fact]) {
         let list = |f: &[Fact]| f.iter().map(|f| f.ty.to_string()).collect::<Vec<_>>().join(", ");
         if !have.iter().map(|f| &f.ty).eq(want.iter().map(|f| &f.ty)) {
-            let m = format!("{} is recorded as {}, inference gives {}", self.name(id), list(have), list(want));
+            let m =
+                format!("{} is recorded as {}, inference gives {}", self.name(id), list(have), list(want));
             self.fault("E-VER-003", m, &self.g.loc(id));
         }
     }
@@ -232,7 +246,8 @@ impl<'a> Checker<'a> {
                 KnownElem::Unknown => true,
             };
             if n != Some(known.0.len()) || known.0.len() > MAX_KNOWN || !known.0.iter().all(typed) {
-                let m = format!("{}: {} known elements that do not fit {}", self.name(id), known.0.len(), f.ty);
+                let m =
+                    format!("{}: {} known elements that do not fit {}", self.name(id), known.0.len(), f.ty);
                 self.fault("E-VER-016", m, &node.loc);
             }
         }
@@ -284,9 +299,14 @@ impl<'a> Checker<'a> {
             if !self.path.is_empty() {
                 path = format!("{path}, {}", self.path);
             }
-            let strange: Vec<String> =
-                r.symbols.iter().filter(|(s, _)| self.g.symbols.get(s).is_none()).map(|(s, _)| format!("`{s}`")).collect();
-            let outer = self.outer.iter().cloned().chain(self.g.guards().iter().map(|g| g.pred.clone())).collect();
+            let strange: Vec<String> = r
+                .symbols
+                .iter()
+                .filter(|(s, _)| self.g.symbols.get(s).is_none())
+                .map(|(s, _)| format!("`{s}`"))
+                .collect();
+            let outer =
+                self.outer.iter().cloned().chain(self.g.guards().iter().map(|g| g.pred.clone())).collect();
             let mut inner = Checker { out: self.out, g: r, module: self.module, outer, path };
             if !strange.is_empty() {
                 let m = format!("the region declares {}, the graph around it does not", strange.join(", "));

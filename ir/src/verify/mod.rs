@@ -47,7 +47,10 @@ pub fn verify(m: &Module) -> Vec<Diag> {
     for (name, t) in &m.weights {
         let want = t.shape.iter().try_fold(t.dtype.size(), |a, &d| a.checked_mul(d));
         if want != Some(t.data.bytes().len()) {
-            out.push(Diag::error("E-VER-017", format!("weight {name:?}: {} bytes for {}", t.data.bytes().len(), t.ty())));
+            out.push(Diag::error(
+                "E-VER-017",
+                format!("weight {name:?}: {} bytes for {}", t.data.bytes().len(), t.ty()),
+            ));
         }
     }
     for (name, e) in &m.entries {
@@ -94,7 +97,11 @@ fn inputs(g: &Graph) -> Vec<Port> {
     let one = |id: &crate::graph::NodeId| match g.op_of(*id) {
         Some(op) => {
             let ty = g.node(*id).and_then(|n| n.results.first()).map(|f| f.ty.clone());
-            if let Op::Input(i) = op { (i.name.clone(), ty, i.state.clone()) } else { (String::new(), ty, None) }
+            if let Op::Input(i) = op {
+                (i.name.clone(), ty, i.state.clone())
+            } else {
+                (String::new(), ty, None)
+            }
         }
         None => (String::new(), None, None),
     };
@@ -135,7 +142,11 @@ fn states(out: &mut Vec<Diag>, g: &Graph, m: &Module) {
         let mut seen: BTreeSet<&str> = BTreeSet::new();
         for (i, (name, ty, state)) in ports.iter().enumerate() {
             let Some(state) = state else { continue };
-            let node = if what == "read" { g.inputs().get(i).copied() } else { g.outputs().get(i).map(|o| o.value.node) };
+            let node = if what == "read" {
+                g.inputs().get(i).copied()
+            } else {
+                g.outputs().get(i).map(|o| o.value.node)
+            };
             let at = node.map(|n| g.loc(n)).unwrap_or_default();
             let mut fault = |message: String| out.push(Diag::error("E-VER-013", message).at(&at));
             match m.states.get(state) {

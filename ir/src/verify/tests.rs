@@ -22,7 +22,8 @@ fn module_codes(text: &str) -> Vec<String> {
 
 /// `%y = add %x, %x; return %y`
 fn small() -> (crate::graph::Graph, Value, Value) {
-    let g = parse_graph("graph @f(%x: f32[n, 4]) -> f32[n, 4] { %y = add %x, %x : f32[n, 4] return %y }").unwrap();
+    let g = parse_graph("graph @f(%x: f32[n, 4]) -> f32[n, 4] { %y = add %x, %x : f32[n, 4] return %y }")
+        .unwrap();
     let x = Value { node: g.inputs()[0], result: 0 };
     let y = g.outputs()[0].value;
     assert!(verify_graph(&g, None).is_empty());
@@ -118,7 +119,8 @@ fn v6_inputs_are_the_input_nodes() {
 
 #[test]
 fn v7_regions_have_no_symbols_of_their_own() {
-    let text = "graph @f(%x: f32[n]) -> f32[n] { %y = fused(%x) { ^(%a: f32[n]): return %a } : f32[n] return %y }";
+    let text =
+        "graph @f(%x: f32[n]) -> f32[n] { %y = fused(%x) { ^(%a: f32[n]): return %a } : f32[n] return %y }";
     let g = parse_graph(text).unwrap();
     let fused = g.outputs()[0].value.node;
     let mut region = g.node(fused).unwrap().regions[0].clone();
@@ -150,7 +152,8 @@ fn v7_faults_inside_regions_are_found() {
 
 #[test]
 fn v8_names_differ() {
-    let text = "graph @f(%0: f32[4] \"x\", %1: f32[4] \"x\") -> (f32[4] \"y\", f32[4] \"y\") { return %0, %1 }";
+    let text =
+        "graph @f(%0: f32[4] \"x\", %1: f32[4] \"x\") -> (f32[4] \"y\", f32[4] \"y\") { return %0, %1 }";
     assert_eq!(codes(&verify_graph(&parse_graph(text).unwrap(), None)), ["E-VER-008", "E-VER-008"]);
 }
 
@@ -175,7 +178,8 @@ fn v10_ranges_are_sane() {
 #[test]
 fn v11_symbols_are_bound_once() {
     let (mut g, _, _) = small();
-    let n = g.op(Constant::scalar(crate::scalar::Scalar::from_int(DType::I64, 3)), &[], &Loc::default()).unwrap();
+    let n =
+        g.op(Constant::scalar(crate::scalar::Scalar::from_int(DType::I64, 3)), &[], &Loc::default()).unwrap();
     g.symbols.insert("k", SymInfo::default());
     g.op(BindDim { symbol: "n".into() }, &[n], &Loc::default()).unwrap();
     assert_eq!(codes(&verify_graph(&g, None)), ["E-VER-011"]);
@@ -186,18 +190,27 @@ fn v11_symbols_are_bound_once() {
 
 #[test]
 fn v12_symbols_have_a_source() {
-    let text = "graph @f(%x: f32[4]) -> f32[k]\n dim k in 0..9\n { %y = constant splat 0.0 : f32[k] return %y }";
+    let text =
+        "graph @f(%x: f32[4]) -> f32[k]\n dim k in 0..9\n { %y = constant splat 0.0 : f32[k] return %y }";
     assert_eq!(codes(&verify_graph(&parse_graph(text).unwrap(), None)), ["E-VER-012"]);
-    for (dims, found) in [("floordiv(n, 2)", 1), ("2*n + 1", 0), ("n + m, m", 0), ("n + m, n + m", 2), ("n*n", 1)] {
+    for (dims, found) in
+        [("floordiv(n, 2)", 1), ("2*n + 1", 0), ("n + m, m", 0), ("n + m, n + m", 2), ("n*n", 1)]
+    {
         let text = format!("graph @f(%x: f32[{dims}]) -> f32[{dims}] {{ return %x }}");
-        assert_eq!(codes(&verify_graph(&parse_graph(&text).unwrap(), None)), vec!["E-VER-012"; found], "{dims}");
+        assert_eq!(
+            codes(&verify_graph(&parse_graph(&text).unwrap(), None)),
+            vec!["E-VER-012"; found],
+            "{dims}"
+        );
     }
 }
 
 #[test]
 fn v13_states_are_those_of_the_module() {
     let with = |state: &str, rest: &str| {
-        module_codes(&format!("{state}\ngraph @f(%k: f32[4] state \"kv\") -> f32[4] state \"kv\" {{ return %k }}{rest}"))
+        module_codes(&format!(
+            "{state}\ngraph @f(%k: f32[4] state \"kv\") -> f32[4] state \"kv\" {{ return %k }}{rest}"
+        ))
     };
     assert!(with("state \"kv\" : f32[4]", "").is_empty());
     assert_eq!(with("state \"kv\" : f32[5]", ""), ["E-VER-013", "E-VER-013"]);
@@ -210,7 +223,9 @@ fn v13_states_are_those_of_the_module() {
 fn v14_weights_are_there() {
     let text = "graph @f(%a: f32[2] default \"d\") -> f32[2] { %w = weight \"w\" : f32[2] return %w }";
     assert_eq!(module_codes(text), ["E-VER-014", "E-VER-014"]);
-    let with = |ty: &str| format!("weight \"w\" : {ty} = dense<[1, 2]>\nweight \"d\" : {ty} = dense<[1, 2]>\n{text}");
+    let with = |ty: &str| {
+        format!("weight \"w\" : {ty} = dense<[1, 2]>\nweight \"d\" : {ty} = dense<[1, 2]>\n{text}")
+    };
     assert!(module_codes(&with("f32[2]")).is_empty());
     assert_eq!(module_codes(&with("i32[2]")), ["E-VER-014", "E-VER-014"]);
 }
@@ -223,7 +238,8 @@ fn v15_variants_have_one_signature() {
     let mut other = parse_graph("graph @f(%z: f32[n]) -> (f32[n], f32[n]) { return %z, %z }").unwrap();
     std::mem::swap(m.entries[0].variants[0].body.as_mut().unwrap(), &mut other);
     assert_eq!(codes(&verify(&m)), ["E-VER-015", "E-VER-015"]);
-    m.entries[0].variants[0] = crate::module::Variant { when: Pred::Eq(Dim::sym("q"), Dim::from(1)), body: Err("no".into()) };
+    m.entries[0].variants[0] =
+        crate::module::Variant { when: Pred::Eq(Dim::sym("q"), Dim::from(1)), body: Err("no".into()) };
     assert_eq!(codes(&verify(&m)), ["E-VER-009"]);
 }
 
@@ -270,7 +286,8 @@ fn v19_entry_names() {
 
 #[test]
 fn faults_name_the_place() {
-    let text = "graph @f(%x: f32[4], %z: f32[2]) -> f32[4] { %y = add %x, %x : f32[4] loc \"node `A`\" return %y }";
+    let text =
+        "graph @f(%x: f32[4], %z: f32[2]) -> f32[4] { %y = add %x, %x : f32[4] loc \"node `A`\" return %y }";
     let mut g = parse_graph(text).unwrap();
     let (x, z) = (Value { node: g.inputs()[0], result: 0 }, Value { node: g.inputs()[1], result: 0 });
     g.replace_uses(x, z);

@@ -79,7 +79,9 @@ impl Groups<'_> {
         let Some(info) = self.plan.info(id) else { return Vec::new() };
         let joins = match &info.class {
             Some(Class::Map(_) | Class::View(_) | Class::Reduce(_) | Class::Window(_)) => true,
-            Some(Class::Contract(_) | Class::Index(_) | Class::Cumulate(_) | Class::Opaque(_)) | None => false,
+            Some(Class::Contract(_) | Class::Index(_) | Class::Cumulate(_) | Class::Opaque(_)) | None => {
+                false
+            }
         };
         if !joins {
             return Vec::new();
@@ -90,7 +92,8 @@ impl Groups<'_> {
                 let Some(i) = self.plan.info(*m) else { return false };
                 i.class.as_ref().is_some_and(is_open) && i.segment == info.segment
             };
-            let sized = |m: &NodeId| self.plan.info(*m).is_some_and(|i| !i.domains.is_disjoint(&info.domains));
+            let sized =
+                |m: &NodeId| self.plan.info(*m).is_some_and(|i| !i.domains.is_disjoint(&info.domains));
             unit.members.iter().all(near) && unit.members.iter().any(sized)
         };
         let mut list: Vec<usize> = reads.iter().filter(fits).copied().collect();
@@ -186,13 +189,17 @@ pub(crate) fn accepts(cut: &Cut, plan: &Plan) -> Result<bool, Diag> {
 
 fn member_fits(cut: &Cut, plan: &Plan, t: &Tiling, id: NodeId, place: NodeId) -> bool {
     let v = Value { node: place, result: 0 };
-    let (Some(class), Some(axes), Some(ty)) = (plan.class(id), t.axes.get(&v), cut.region.ty(v)) else { return false };
+    let (Some(class), Some(axes), Some(ty)) = (plan.class(id), t.axes.get(&v), cut.region.ty(v)) else {
+        return false;
+    };
     let spans_grid = axes.iter().flatten().collect::<BTreeSet<_>>().len() == t.grid.len();
     let all_grid = || axes.iter().zip(&ty.shape).all(|(a, d)| a.is_some() || d.is(1));
     match class {
         Class::Map(_) | Class::View(_) => spans_grid,
         Class::Reduce(_) | Class::Window(_) => all_grid(),
-        Class::Contract(_) => all_grid() && cut.region.operands(place).iter().all(|v| is_view_of_input(cut, *v)),
+        Class::Contract(_) => {
+            all_grid() && cut.region.operands(place).iter().all(|v| is_view_of_input(cut, *v))
+        }
         Class::Index(_) => spans_grid && cut.region.operands(place).iter().all(|v| is_leaf(cut, *v)),
         Class::Cumulate(_) | Class::Opaque(_) => cut.computed == 1,
     }

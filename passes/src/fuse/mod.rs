@@ -92,7 +92,9 @@ fn outline_constant(g: &Graph, id: NodeId) -> Result<Option<Edit>, Diag> {
     let v = crate::rules::result(id);
     let mut region = Graph::region(&g.symbols);
     let value = if let Op::Constant(c) = &node.op {
-        let Some(shape) = c.shape.clone().filter(|s| s.iter().any(|d| d.as_const().is_none())) else { return Ok(None) };
+        let Some(shape) = c.shape.clone().filter(|s| s.iter().any(|d| d.as_const().is_none())) else {
+            return Ok(None);
+        };
         let scalar = region.op(Constant { value: c.value.clone(), shape: None }, &[], &node.loc)?;
         region.op(Expand { shape }, &[scalar], &node.loc)?
     } else if let Op::ConstDims(_) = &node.op {

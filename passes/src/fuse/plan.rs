@@ -28,6 +28,7 @@ pub(crate) struct Info {
 
 pub(crate) struct Plan {
     infos: BTreeMap<NodeId, Info>,
+    places: BTreeMap<NodeId, usize>,
     pub(crate) order: Vec<NodeId>,
 }
 
@@ -54,7 +55,9 @@ impl Plan {
                 Lowering::Structure => None,
                 Lowering::Decompose(_) | Lowering::Template(..) => {
                     let message = format!("composite op `{}` cannot be fused", node.op.name());
-                    return Err(Diag::error("E-PASS-005", message).at(&node.loc).help("run pass `decompose` first"));
+                    return Err(Diag::error("E-PASS-005", message)
+                        .at(&node.loc)
+                        .help("run pass `decompose` first"));
                 }
             };
             let mut domains: BTreeSet<Dim> = outs.first().map(Type::numel).into_iter().collect();
@@ -64,11 +67,19 @@ impl Plan {
             let segment = segments.get(&id).copied().unwrap_or(0);
             infos.insert(id, Info { class, domains, segment, inline: false });
         }
-        Ok(Plan { infos, order })
+        let places = order.iter().enumerate().map(|(at, id)| (*id, at)).collect();
+        Ok(Plan { infos, places, order })
     }
 
     pub(crate) fn info(&self, id: NodeId) -> Option<&Info> {
         self.infos.get(&id)
+    }
+
+    /// Nodes in topological order.
+    pub(crate) fn sorted(&self, members: &BTreeSet<NodeId>) -> Vec<NodeId> {
+        let mut order: Vec<NodeId> = members.iter().copied().collect();
+        order.sort_by_key(|id| self.places.get(id));
+        order
     }
 
     pub(crate) fn class(&self, id: NodeId) -> Option<&Class> {
@@ -119,8 +130,9 @@ impl Plan {
             if users.is_empty() || is_output(g, id) || !self.may_inline(g, id, &users) {
                 continue;
             }
-            let contract =
-                users.iter().any(|u| matches!(self.class(*u), Some(Class::Contract(_))) || into_contract.contains(u));
+            let contract = users
+                .iter()
+                .any(|u| matches!(self.class(*u), Some(Class::Contract(_))) || into_contract.contains(u));
             let whole = matches!(self.class(id), Some(Class::View(v)) if is_whole(v));
             if !users.iter().all(|u| self.absorbs(*u)) || (contract && !whole) {
                 continue;
@@ -138,8 +150,10 @@ impl Plan {
     /// Takes back the choice for maps of something that is computed in this graph: those join its kernel instead.
     fn keep_rooted_maps(&mut self, g: &Graph) {
         for id in self.order.clone() {
-            let from_inputs =
-                g.operands(id).iter().all(|v| !self.computes(v.node) || (self.inline(v.node) && self.rooted(g, v.node)));
+            let from_inputs = g
+                .operands(id)
+                .iter()
+                .all(|v| !self.computes(v.node) || (self.inline(v.node) && self.rooted(g, v.node)));
             let is_map = matches!(self.class(id), Some(Class::Map(_)));
             if let Some(i) = self.infos.get_mut(&id).filter(|i| i.inline && is_map && !from_inputs) {
                 i.inline = false;
@@ -149,7 +163,9 @@ impl Plan {
 
     /// Everything an inline node reads is there before any kernel runs.
     fn rooted(&self, g: &Graph, id: NodeId) -> bool {
-        g.operands(id).iter().all(|v| !self.computes(v.node) || (self.inline(v.node) && self.rooted(g, v.node)))
+        g.operands(id)
+            .iter()
+            .all(|v| !self.computes(v.node) || (self.inline(v.node) && self.rooted(g, v.node)))
     }
 
     fn may_inline(&self, g: &Graph, id: NodeId, users: &BTreeSet<NodeId>) -> bool {
@@ -158,7 +174,8 @@ impl Plan {
             Some(Class::View(v)) => is_whole(v),
             Some(Class::Map(m)) => {
                 let operands = g.operands(id);
-                let same_size = |u: &NodeId| self.info(*u).is_some_and(|u| !u.domains.is_disjoint(&info.domains));
+                let same_size =
+                    |u: &NodeId| self.info(*u).is_some_and(|u| !u.domains.is_disjoint(&info.domains));
                 let rank0 = g.ty(crate::rules::result(id)).is_some_and(|t| t.rank() == 0);
                 let copied = || users.len() > 1 && users.iter().all(same_size) && narrow(g, id, &operands);
                 operands.is_empty() || (cheap(m) && (rank0 || copied()))
@@ -171,7 +188,9 @@ impl Plan {
     /// A reader that can compute its operand itself.
     fn absorbs(&self, user: NodeId) -> bool {
         match self.class(user) {
-            Some(Class::Map(_) | Class::View(_) | Class::Reduce(_) | Class::Contract(_) | Class::Window(_)) => true,
+            Some(
+                Class::Map(_) | Class::View(_) | Class::Reduce(_) | Class::Contract(_) | Class::Window(_),
+            ) => true,
             Some(Class::Index(_) | Class::Cumulate(_) | Class::Opaque(_)) | None => false,
         }
     }
@@ -185,7 +204,8 @@ pub(crate) fn is_whole(v: &View) -> bool {
 /// At most one operand that is more than a number, and no element wider than the result's.
 fn narrow(g: &Graph, id: NodeId, operands: &[Value]) -> bool {
     let bits = |v: Value| g.ty(v).map_or(0, |t| t.dtype.bits());
-    let big = |v: &&Value| g.ty(**v).is_some_and(|t| t.rank() > 0) && crate::rules::splat_of(g, **v).is_none();
+    let big =
+        |v: &&Value| g.ty(**v).is_some_and(|t| t.rank() > 0) && crate::rules::splat_of(g, **v).is_none();
     let out = bits(crate::rules::result(id));
     operands.iter().filter(big).count() <= 1 && operands.iter().all(|v| bits(*v) <= out)
 }

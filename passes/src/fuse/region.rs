@@ -33,7 +33,7 @@ struct Builder<'a> {
 impl Cut {
     /// The region of `members`. None when nothing outside reads the group, or a type would change.
     pub(crate) fn new(g: &Graph, members: &BTreeSet<NodeId>, plan: &Plan) -> Result<Option<Cut>, Diag> {
-        let order: Vec<NodeId> = plan.order.iter().copied().filter(|id| members.contains(id)).collect();
+        let order = plan.sorted(members);
         let Some(&origin) = order.first() else { return Ok(None) };
         let region = Graph::region(&g.symbols);
         let mut b = Builder { g, plan, region, at: BTreeMap::new(), operands: Vec::new(), computed: 0 };
@@ -42,8 +42,11 @@ impl Cut {
             let Some(place) = b.copy(id)? else { return Ok(None) };
             places.insert(id, place);
         }
-        let outputs: Vec<Value> =
-            order.iter().flat_map(|&id| values(g, id)).filter(|v| read_outside(g, *v, members, plan)).collect();
+        let outputs: Vec<Value> = order
+            .iter()
+            .flat_map(|&id| values(g, id))
+            .filter(|v| read_outside(g, *v, members, plan))
+            .collect();
         for (i, v) in outputs.iter().enumerate() {
             let Some(&inner) = b.at.get(v) else { return Ok(None) };
             b.region.output(&format!("y{i}"), inner);

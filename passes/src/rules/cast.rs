@@ -36,7 +36,8 @@ fn holds_all(wide: DType, narrow: DType) -> bool {
     }
     if narrow.is_int() && wide.is_int() {
         // A signed value survives in no unsigned type as a value, but bits beyond the narrow width follow its sign.
-        return wide.bits() >= narrow.bits() && (wide.is_signed() || narrow.is_unsigned())
+        return wide.bits() >= narrow.bits()
+            && (wide.is_signed() || narrow.is_unsigned())
             && (wide.is_signed() == narrow.is_signed() || wide.bits() > narrow.bits());
     }
     false

@@ -5,7 +5,8 @@ use tgc_ir::graph::{Graph, NodeId};
 use tgc_ir::ops::Op;
 use tgc_ir::types::DType;
 
-pub(crate) const RULES: &[Rule] = rules![select_constant, select_same, double_invert, and_or_neutral, and_or_same];
+pub(crate) const RULES: &[Rule] =
+    rules![select_constant, select_same, double_invert, and_or_neutral, and_or_same];
 
 /// `select(true, a, b) = a`, `select(false, a, b) = b`.
 fn select_constant(g: &Graph, id: NodeId) -> Rewrite<'_> {

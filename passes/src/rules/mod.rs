@@ -41,7 +41,8 @@ pub(crate) struct Canonicalise;
 
 impl Pass for Canonicalise {
     const NAME: &'static str = "canonicalise";
-    const SUMMARY: &'static str = "removes operations that change nothing, joins views, moves constants right";
+    const SUMMARY: &'static str =
+        "removes operations that change nothing, joins views, moves constants right";
     const REQUIRED: bool = false;
     const AFTER: &'static [&'static str] = &[];
 

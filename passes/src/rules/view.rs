@@ -75,7 +75,8 @@ fn slice_slice(g: &Graph, id: NodeId) -> Rewrite<'_> {
     let Some(Op::Slice(outer)) = g.op_of(id) else { return None };
     let (x, inner) = below(g, id)?;
     let Op::Slice(inner) = inner else { return None };
-    let steps: Option<Vec<i64>> = inner.steps.iter().zip(&outer.steps).map(|(a, b)| a.checked_mul(*b)).collect();
+    let steps: Option<Vec<i64>> =
+        inner.steps.iter().zip(&outer.steps).map(|(a, b)| a.checked_mul(*b)).collect();
     let start = |((a, k), b): ((&Dim, &i64), &Dim)| a.clone() + Dim::from(*k) * b.clone();
     let starts = inner.starts.iter().zip(&inner.steps).zip(&outer.starts).map(start).collect();
     remake(g, id, Slice { starts, sizes: outer.sizes.clone(), steps: steps? }, &[x])

@@ -191,9 +191,26 @@ impl Gen {
                 e.fma(a, b, v)
             }
             3 | 4 => {
-                let float = [Un::Neg, Un::Abs, Un::Exp, Un::Log, Un::Sqrt, Un::Tanh, Un::Erf, Un::Floor, Un::Ceil, Un::Round, Un::Trunc, Un::IsNan, Un::Sin, Un::Cos];
+                let float = [
+                    Un::Neg,
+                    Un::Abs,
+                    Un::Exp,
+                    Un::Log,
+                    Un::Sqrt,
+                    Un::Tanh,
+                    Un::Erf,
+                    Un::Floor,
+                    Un::Ceil,
+                    Un::Round,
+                    Un::Trunc,
+                    Un::IsNan,
+                    Un::Sin,
+                    Un::Cos,
+                ];
                 let op = match d {
-                    DType::F64 => self.r.pick(&[Un::Neg, Un::Abs, Un::Sqrt, Un::Floor, Un::Round, Un::Trunc, Un::Exp]),
+                    DType::F64 => {
+                        self.r.pick(&[Un::Neg, Un::Abs, Un::Sqrt, Un::Floor, Un::Round, Un::Trunc, Un::Exp])
+                    }
                     d if d.is_float() => self.r.pick(&float),
                     DType::Bool => Un::Not,
                     _ => self.r.pick(&[Un::Neg, Un::Abs, Un::Not]),
@@ -201,10 +218,29 @@ impl Gen {
                 e.un(op, a)
             }
             _ => {
-                let float = [Bin::Add, Bin::Sub, Bin::Mul, Bin::Mul, Bin::Div, Bin::Min, Bin::Max, Bin::Eq, Bin::Lt];
-                let int = [Bin::Add, Bin::Sub, Bin::Mul, Bin::Div, Bin::Rem, Bin::Mod, Bin::Min, Bin::Max, Bin::And, Bin::Or, Bin::Xor, Bin::Shl, Bin::Shr, Bin::Eq, Bin::Le];
+                let float =
+                    [Bin::Add, Bin::Sub, Bin::Mul, Bin::Mul, Bin::Div, Bin::Min, Bin::Max, Bin::Eq, Bin::Lt];
+                let int = [
+                    Bin::Add,
+                    Bin::Sub,
+                    Bin::Mul,
+                    Bin::Div,
+                    Bin::Rem,
+                    Bin::Mod,
+                    Bin::Min,
+                    Bin::Max,
+                    Bin::And,
+                    Bin::Or,
+                    Bin::Xor,
+                    Bin::Shl,
+                    Bin::Shr,
+                    Bin::Eq,
+                    Bin::Le,
+                ];
                 let op = match d {
-                    DType::Bool => self.r.pick(&[Bin::And, Bin::Or, Bin::Xor, Bin::Eq, Bin::Lt, Bin::Min, Bin::Max]),
+                    DType::Bool => {
+                        self.r.pick(&[Bin::And, Bin::Or, Bin::Xor, Bin::Eq, Bin::Lt, Bin::Min, Bin::Max])
+                    }
                     d if d.is_float() => self.r.pick(&float),
                     _ => self.r.pick(&int),
                 };

@@ -224,7 +224,8 @@ fn scan(g: &mut Gen) {
     s.stores.push(set(ring, at, 0));
     g.push(s);
     let (t, n) = (g.label(), g.extent());
-    let at = |o: i64| -> Vec<Dim> { identity(&grid).into_iter().chain([Dim::label(t) + Dim::from(o)]).collect() };
+    let at =
+        |o: i64| -> Vec<Dim> { identity(&grid).into_iter().chain([Dim::label(t) + Dim::from(o)]).collect() };
     let shape: Vec<Dim> = extents(&grid).into_iter().chain([n.clone()]).collect();
     let x = g.arg(Role::In, dtype, shape.clone(), Content::Any);
     let y = g.arg(Role::Out, dtype, shape, Content::Any);
@@ -257,7 +258,8 @@ fn scatter(g: &mut Gen) {
     let x = g.arg(Role::In, dtype, shape.clone(), Content::Any);
     let bad = g.r.once_in(4);
     let i = g.arg(Role::In, DType::I64, vec![updates.clone()], Content::Index(n.clone(), bad));
-    let u = g.arg(Role::In, dtype, extents(&grid).into_iter().chain([updates.clone()]).collect(), Content::Any);
+    let u =
+        g.arg(Role::In, dtype, extents(&grid).into_iter().chain([updates.clone()]).collect(), Content::Any);
     let y = g.arg(Role::Out, dtype, shape, Content::Any);
     let at = |d: Dim| -> Vec<Dim> { identity(&grid).into_iter().chain([d]).collect() };
     let mut s = stage("copy", &grid, Kind::Map);

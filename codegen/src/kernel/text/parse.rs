@@ -157,7 +157,12 @@ fn stage(c: &mut Cursor<'_>, k: &Kernel) -> Parsed<Stage> {
         "map" => Kind::Map,
         "reduce" => {
             c.expect_word("lanes")?;
-            let empty = Reducer { init: Vec::new(), step: Expr::default(), combine: Expr::default(), finish: Expr::default() };
+            let empty = Reducer {
+                init: Vec::new(),
+                step: Expr::default(),
+                combine: Expr::default(),
+                finish: Expr::default(),
+            };
             Kind::Reduce { reducer: empty, lanes: c.int("a number of lanes")? }
         }
         "contract" => {

@@ -52,7 +52,8 @@ impl Printer<'_> {
             let packed = a.packed.map_or(String::new(), |p| format!(" packed {}", p.width));
             format!("%{}: {role} {}[{}]{packed}", a.name, a.dtype, list(&a.dims))
         });
-        let head = format!("kernel @{}({})({}) grid [{}]", k.name, list(&k.params), list(args), list(&k.grid));
+        let head =
+            format!("kernel @{}({})({}) grid [{}]", k.name, list(&k.params), list(args), list(&k.grid));
         self.block(&head, |p| {
             for l in &k.locals {
                 let axes = l.axes.iter().map(|a| match a {

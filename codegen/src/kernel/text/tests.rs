@@ -40,5 +40,9 @@ fn errors_have_places() {
     let span = e[0].at.span.unwrap();
     assert!(text[..span.start].ends_with("load 0 %z"));
     let e = parse("kernel @k()() grid [] { stage \"s\" over [] map { $0 = foo : f32").unwrap_err();
-    assert!(e[0].message.contains("`foo`") && e[0].help.as_ref().is_some_and(|h| h.contains("tanh")), "{}", e[0]);
+    assert!(
+        e[0].message.contains("`foo`") && e[0].help.as_ref().is_some_and(|h| h.contains("tanh")),
+        "{}",
+        e[0]
+    );
 }

@@ -20,7 +20,9 @@ impl Context<'_> {
                 return Err(format!("node ${at} uses ${o}, which does not come before it"));
             }
             if dtype.is_storage_only() {
-                return Err(format!("node ${at} has type {dtype}, which can be stored but not computed with"));
+                return Err(format!(
+                    "node ${at} has type {dtype}, which can be stored but not computed with"
+                ));
             }
             let want = self.result(e, node, *dtype).map_err(|m| format!("node ${at}: {m}"))?;
             if want != *dtype {
@@ -40,7 +42,9 @@ impl Context<'_> {
                 Some(t) => Ok(*t),
                 None => Err(format!("input {i} does not exist (there are {})", self.args.len())),
             },
-            ENode::Const(s) if s.bits >> (dtype.bits() - 1) >> 1 != 0 => Err(format!("{:x} is no {dtype}", s.bits)),
+            ENode::Const(s) if s.bits >> (dtype.bits() - 1) >> 1 != 0 => {
+                Err(format!("{:x} is no {dtype}", s.bits))
+            }
             ENode::Const(s) => Ok(s.dtype),
             ENode::Dim(d) => match bad_leaf(d, self.leaf) {
                 Some(a) => Err(format!("`{a}` has no value in `{d}`")),
@@ -62,7 +66,9 @@ impl Context<'_> {
             }
             ENode::Select(_, a, _) => Ok(ty(a)),
             ENode::Cast(_) => Ok(dtype),
-            ENode::Bitcast(a) if ty(a).bits() != dtype.bits() || (ty(a) == DType::Bool) != (dtype == DType::Bool) => {
+            ENode::Bitcast(a)
+                if ty(a).bits() != dtype.bits() || (ty(a) == DType::Bool) != (dtype == DType::Bool) =>
+            {
                 Err(format!("bitcast of {} to {dtype}", ty(a)))
             }
             ENode::Bitcast(_) => Ok(dtype),
@@ -82,7 +88,11 @@ pub(super) fn bad_leaf(d: &Dim, allowed: &dyn Fn(&Atom) -> bool) -> Option<Atom>
 }
 
 /// Result types of a reducer over inputs of the given types, or its first fault in words.
-pub(super) fn reducer(r: &Reducer, inputs: &[DType], leaf: &dyn Fn(&Atom) -> bool) -> Result<Vec<DType>, String> {
+pub(super) fn reducer(
+    r: &Reducer,
+    inputs: &[DType],
+    leaf: &dyn Fn(&Atom) -> bool,
+) -> Result<Vec<DType>, String> {
     let state: Vec<DType> = r.init.iter().map(|s| s.dtype).collect();
     if state.is_empty() {
         return Err("the reducer has no state".into());

@@ -50,11 +50,11 @@ impl Build {
         }
         let x = match from {
             DType::F32 => a,
-            DType::F64 => self.to_odd(a),
+            DType::F64 => self.odd_single(a),
             _ if from.bits() <= 16 => self.e.cast(DType::F32, a),
             _ => {
                 let x = self.e.cast(DType::F64, a);
-                self.to_odd(x)
+                self.odd_single(x)
             }
         };
         self.narrow(to, x)
@@ -93,7 +93,7 @@ impl Build {
     }
 
     /// f64 to f32 such that a second rounding to 16 bits gives what rounding at once gives: inexact results are odd.
-    fn to_odd(&mut self, v: u32) -> u32 {
+    fn odd_single(&mut self, v: u32) -> u32 {
         let r = self.e.cast(DType::F32, v);
         let back = self.e.cast(DType::F64, r);
         let bits = self.e.bitcast(DType::U32, r);

@@ -35,7 +35,13 @@ fn f32_at(e: &Expr, regs: &mut Vec<u64>, x: f32) -> f32 {
             ENode::Bin(Bin::Add, a, b) if *d == DType::F32 => u64::from((f(*a) + f(*b)).to_bits()),
             ENode::Bin(op, a, b) => eval_bin(*op, v(*a), v(*b)).bits,
             ENode::Fma(a, b, c) => eval_fma(v(*a), v(*b), v(*c)).bits,
-            ENode::Select(c, a, b) => if regs[*c as usize] & 1 == 1 { regs[*a as usize] } else { regs[*b as usize] },
+            ENode::Select(c, a, b) => {
+                if regs[*c as usize] & 1 == 1 {
+                    regs[*a as usize]
+                } else {
+                    regs[*b as usize]
+                }
+            }
             ENode::Cast(a) => cast(*d, v(*a)).bits,
             ENode::Bitcast(a) => regs[*a as usize],
             ENode::Dim(_) => 0,
@@ -128,11 +134,12 @@ fn random(state: &mut u64) -> u64 {
 #[test]
 fn remainders_are_exact() {
     let mut s = 1;
-    let special = [0.0f32, -0.0, 1.0, -1.0, 3.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-45, f32::MAX, 0.1];
+    let special =
+        [0.0f32, -0.0, 1.0, -1.0, 3.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-45, f32::MAX, 0.1];
     for op in [Bin::Rem, Bin::Mod] {
         let e = binary(op, DType::F32);
         assert_eq!(unlowered(&e), None);
-        let mut check = |a: f32, b: f32| {
+        let check = |a: f32, b: f32| {
             let [x, y] = [a, b].map(|v| Scalar { dtype: DType::F32, bits: u64::from(v.to_bits()) });
             assert_eq!(at(&e, &[x, y]), eval_bin(op, x, y), "{op:?} {a:e} {b:e}");
         };
@@ -158,7 +165,9 @@ fn halves_round_once() {
                 assert_eq!(at(&e, &[x, y]), eval_bin(op, x, y), "{op:?} {x:?} {y:?}");
             }
         }
-        for from in [DType::F64, DType::F32, DType::I64, DType::I32, DType::U8, DType::Bool, DType::F16, DType::BF16] {
+        for from in
+            [DType::F64, DType::F32, DType::I64, DType::I32, DType::U8, DType::Bool, DType::F16, DType::BF16]
+        {
             for (from, to) in [(from, d), (d, from)] {
                 let mut e = Expr::default();
                 let x = e.arg(0, from);
@@ -252,7 +261,11 @@ fn within(seed: u64, n: usize, top: f64) -> impl Iterator<Item = f64> {
 #[test]
 fn functions_of_f64() {
     sweep64(Un::Exp, 2.0, any(1, 4000).chain(within(2, 4000, 750.0)).chain(within(3, 2000, 1.0)));
-    sweep64(Un::Log, 2.0, any(4, 4000).chain(within(5, 4000, 3.0)).chain((0..1000).map(|i| 0.95 + f64::from(i) * 1e-4)));
+    sweep64(
+        Un::Log,
+        2.0,
+        any(4, 4000).chain(within(5, 4000, 3.0)).chain((0..1000).map(|i| 0.95 + f64::from(i) * 1e-4)),
+    );
     sweep64(Un::Tanh, 4.0, any(6, 4000).chain(within(7, 4000, 3.0)));
     sweep64(Un::Erf, 4.0, any(8, 4000).chain(within(9, 4000, 6.5)));
     for op in [Un::Sin, Un::Cos] {
@@ -271,8 +284,26 @@ fn powers_of_f32() {
     let e = binary(Bin::Pow, DType::F32);
     assert_eq!(unlowered(&e), None);
     let special = [
-        0.0f32, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 2.5, 1e30, -1e30, 8388609.0, 16777216.0, 1e-40, -1e-40,
-        f32::INFINITY, f32::NEG_INFINITY, f32::NAN,
+        0.0f32,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        -0.5,
+        2.0,
+        -2.0,
+        3.0,
+        -3.0,
+        2.5,
+        1e30,
+        -1e30,
+        8388609.0,
+        16777216.0,
+        1e-40,
+        -1e-40,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::NAN,
     ];
     let mut worst = 0f64;
     let mut check = |a: f32, b: f32| {
@@ -280,7 +311,10 @@ fn powers_of_f32() {
         let got = f32::from_bits(at(&e, &[x, y]).bits as u32);
         let want = f64::from(a).powf(f64::from(b));
         let u = ulps(got, want);
-        assert!(u <= 2.0 && (got.is_nan() || got.is_sign_negative() == want.is_sign_negative()), "{a:e}^{b:e}: {got:e} {want:e}");
+        assert!(
+            u <= 2.0 && (got.is_nan() || got.is_sign_negative() == want.is_sign_negative()),
+            "{a:e}^{b:e}: {got:e} {want:e}"
+        );
         worst = worst.max(u);
     };
     special.iter().for_each(|a| special.iter().for_each(|b| check(*a, *b)));
@@ -299,8 +333,24 @@ fn powers_of_f64() {
     let e = binary(Bin::Pow, DType::F64);
     assert_eq!(unlowered(&e), None);
     let special = [
-        0.0f64, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 2.5, 1e300, -1e300, 1e-310, 9007199254740993.0,
-        f64::INFINITY, f64::NEG_INFINITY, f64::NAN,
+        0.0f64,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        -0.5,
+        2.0,
+        -2.0,
+        3.0,
+        -3.0,
+        2.5,
+        1e300,
+        -1e300,
+        1e-310,
+        9007199254740993.0,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
     ];
     let mut worst = 0;
     let mut check = |a: f64, b: f64| {

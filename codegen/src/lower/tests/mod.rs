@@ -4,6 +4,7 @@ mod region;
 
 use super::lower_region;
 use crate::kernel::interp::{self, Stop};
+use crate::kernel::text::print;
 use crate::lower::math::lower_kernel;
 use region::{Region, Rng};
 use tgc_ir::accuracy::within;
@@ -31,7 +32,7 @@ fn check_region(seed: u64, r: &Region) -> bool {
     let mut kernel = low.kernel;
     kernel.name = "k".to_string();
     if let Some(d) = crate::kernel::verify::verify(&kernel).into_iter().next() {
-        panic!("{d}\n{}\n{kernel:#?}", show());
+        panic!("{d}\n{}\n{}", show(), print(&kernel));
     }
     lower_kernel(&mut kernel).unwrap_or_else(|d| panic!("{d}\n{}", show()));
     let leaf = |a: &Atom| match a {
@@ -44,12 +45,12 @@ fn check_region(seed: u64, r: &Region) -> bool {
     match interp::run(&kernel, &params, &mut args) {
         Ok(()) => {}
         Err(Stop::Trap(s)) => panic!("trap {s}\n{}", show()),
-        Err(Stop::Fault(d)) => panic!("{d}\n{}\n{kernel:#?}", show()),
+        Err(Stop::Fault(d)) => panic!("{d}\n{}\n{}", show(), print(&kernel)),
     }
     let outs = &args[r.inputs.len()..];
     for (got, want) in outs.iter().zip(&want) {
         if let Err(m) = within(got, &want.tensor, &want.bound) {
-            panic!("{m}\n{}\n{kernel:#?}", show());
+            panic!("{m}\n{}\n{}", show(), print(&kernel));
         }
     }
     true

@@ -23,7 +23,7 @@ fn operands(cx: &mut NodeCx<'_, '_>) -> Res<(Vec<Value>, Option<i64>)> {
     let (x, mut scale) = (cx.x(0)?, cx.x(1)?);
     let mut zero = cx.opt(2);
     let one = cx.shape(scale).iter().all(|d| d.is(1));
-    let per_axis = cx.opset >= 13 && cx.rank(scale) == 1 && !(one && !cx.shape(x).iter().any(|d| d.is(1)));
+    let per_axis = cx.opset >= 13 && cx.rank(scale) == 1 && !one;
     if !per_axis {
         if !one {
             let m = "the scale must have one element, or rank 1 from opset 13 on";

@@ -142,6 +142,7 @@ fn backward(cx: &NodeCx<'_, '_>, d: &Dim, s: Pos, e: Pos) -> (Dim, Dim) {
         })
     };
     let (start, end) = (at(s), at(e));
+    // a start before all elements goes with an empty result only
     let len = cx.simplify((start.clone() - end).dmax(&zero));
-    (cx.simplify(start.dmax(&zero)), len)
+    (start, len)
 }

@@ -37,7 +37,8 @@ fn grow(g: &mut Graph, pool: &[Value], rng: &mut Rng) -> Option<Value> {
         }
         13 => {
             let s = g.op(Mul {}, &[a, a], &loc).ok()?;
-            let two = g.op(Constant::scalar(crate::scalar::Scalar::from_f64(DType::F32, 2.0)), &[], &loc).ok()?;
+            let two =
+                g.op(Constant::scalar(crate::scalar::Scalar::from_f64(DType::F32, 2.0)), &[], &loc).ok()?;
             let s = g.op(Add {}, &[s, two], &loc).ok()?;
             let d = g.op(Div {}, &[b, s], &loc).ok()?;
             let l = g.op(Log {}, &[s], &loc).ok()?;
@@ -52,8 +53,11 @@ fn grow(g: &mut Graph, pool: &[Value], rng: &mut Rng) -> Option<Value> {
 fn random_graph(rng: &mut Rng) -> Graph {
     let mut g = Graph::new("main");
     let shape = [[4, 4], [1, 4], [4, 1]];
-    let mut pool: Vec<Value> =
-        shape.iter().enumerate().map(|(i, s)| g.input(&format!("x{i}"), Type::fixed(DType::F32, s), Loc::default())).collect();
+    let mut pool: Vec<Value> = shape
+        .iter()
+        .enumerate()
+        .map(|(i, s)| g.input(&format!("x{i}"), Type::fixed(DType::F32, s), Loc::default()))
+        .collect();
     while pool.len() < 12 {
         if let Some(v) = grow(&mut g, &pool, rng) {
             pool.push(v);
@@ -173,7 +177,11 @@ fn sums_are_bounded_by_their_terms_not_their_result() {
     let out = bounded(text, &[f(&[n], &x)]);
     let eps = DType::F32.epsilon();
     let want = 4.0 * 100.0 * eps * n as f64;
-    assert!(out[0].tensor.to_f64() == [0.0] && (out[0].bound[0] / want - 1.0).abs() < 0.01, "{:?}", out[0].bound);
+    assert!(
+        out[0].tensor.to_f64() == [0.0] && (out[0].bound[0] / want - 1.0).abs() < 0.01,
+        "{:?}",
+        out[0].bound
+    );
     assert!(out[1].bound[0] > want && out[1].bound[0] < 1.1 * want);
 }
 
@@ -185,7 +193,10 @@ fn masks_of_infinities_stay_finite() {
       %1 = softmax %0 : f32[2, 3]
       return %1
     }";
-    let out = bounded(text, &[f(&[2, 3], &[0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), f(&[3], &[0.0, f64::NEG_INFINITY, 0.0])]);
+    let out = bounded(
+        text,
+        &[f(&[2, 3], &[0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), f(&[3], &[0.0, f64::NEG_INFINITY, 0.0])],
+    );
     assert!(out[0].bound.iter().all(|b| *b < 1e-5), "{:?}", out[0].bound);
     assert_eq!(out[0].tensor.to_f64()[1], 0.0);
 }

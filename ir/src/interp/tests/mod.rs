@@ -16,7 +16,8 @@ pub(super) fn ints(d: DType, shape: &[usize], v: &[i64]) -> Tensor {
 }
 
 pub(super) fn module(text: &str) -> Module {
-    parse_module(text, &|_| None).unwrap_or_else(|e| panic!("{}", e.iter().map(|d| d.render(Some(text))).collect::<String>()))
+    parse_module(text, &|_| None)
+        .unwrap_or_else(|e| panic!("{}", e.iter().map(|d| d.render(Some(text))).collect::<String>()))
 }
 
 /// Runs the only entry `main`.
@@ -67,7 +68,9 @@ fn a_map_crosses_blocks_and_empty_shapes() {
 #[test]
 fn integers_follow_the_scalar_rules() {
     let one = |op: &str, d: DType, a: i64, b: i64| {
-        let text = format!("graph @main(%a: {d}[], %b: {d}[]) -> {d}[] {{\n %0 = {op} %a, %b : {d}[]\n return %0\n}}");
+        let text = format!(
+            "graph @main(%a: {d}[], %b: {d}[]) -> {d}[] {{\n %0 = {op} %a, %b : {d}[]\n return %0\n}}"
+        );
         go(&text, &[ints(d, &[], &[a]), ints(d, &[], &[b])]).unwrap()[0].get(0).as_int().unwrap()
     };
     let (i64min, i32min) = (i64::MIN, i64::from(i32::MIN));
@@ -138,7 +141,9 @@ fn casts_saturate_wrap_and_round() {
 fn reductions_over_any_axes() {
     let x = f(&[2, 3, 2], &(1..=12).map(f64::from).collect::<Vec<_>>());
     let sum = |axes: &str, out: &str| {
-        let text = format!("graph @main(%x: f32[2, 3, 2]) -> f32[{out}] {{\n %0 = reduce_sum %x {{axes = [{axes}]}} : f32[{out}]\n return %0\n}}");
+        let text = format!(
+            "graph @main(%x: f32[2, 3, 2]) -> f32[{out}] {{\n %0 = reduce_sum %x {{axes = [{axes}]}} : f32[{out}]\n return %0\n}}"
+        );
         nums(&text, std::slice::from_ref(&x))
     };
     assert_eq!(sum("2", "2, 3"), [3., 7., 11., 15., 19., 23.]);
@@ -182,8 +187,7 @@ fn long_reductions_in_pieces_keep_first_positions() {
       return %0
     }";
     let v: Vec<i64> = (0..40 * 3 * 50).collect();
-    let want: Vec<f64> =
-        (0..3).map(|j| v.iter().filter(|&&i| i / 50 % 3 == j).sum::<i64>() as f64).collect();
+    let want: Vec<f64> = (0..3).map(|j| v.iter().filter(|&&i| i / 50 % 3 == j).sum::<i64>() as f64).collect();
     assert_eq!(nums(text, &[ints(DType::I64, &[40, 3, 50], &v)]), want);
 }
 
@@ -225,7 +229,10 @@ fn convolutions_pad_step_and_group() {
       %0 = conv %x, %w {strides = [1], pads = [0, 0], dilations = [1], groups = 2} : f32[1, 2, 1]
       return %0
     }";
-    assert_eq!(nums(text, &[f(&[1, 4, 1], &[1., 2., 3., 4.]), f(&[2, 2, 1], &[1., 10., 1., 10.])]), [21., 43.]);
+    assert_eq!(
+        nums(text, &[f(&[1, 4, 1], &[1., 2., 3., 4.]), f(&[2, 2, 1], &[1., 10., 1., 10.])]),
+        [21., 43.]
+    );
 }
 
 #[test]
@@ -270,7 +277,10 @@ fn gathers_and_scatters_check_every_index() {
     assert_eq!(nums(text, &[x.clone(), ints(DType::I64, &[2], &[-1, 0])]), [4., 5., 0., 1.]);
     let e = go(text, &[x.clone(), ints(DType::I64, &[2], &[0, 3])]).unwrap_err();
     assert_eq!(e.code, "E-RUN-016");
-    assert!(e.message.starts_with("`gather`: index 3 (element 1 of the indices)") && e.message.contains("-3..3"), "{e}");
+    assert!(
+        e.message.starts_with("`gather`: index 3 (element 1 of the indices)") && e.message.contains("-3..3"),
+        "{e}"
+    );
     assert!(go(text, &[x.clone(), ints(DType::I64, &[1], &[i64::MIN])]).is_err());
     let text = "graph @main(%x: f32[3, 2], %i: i64[2, 2], %u: f32[2, 2]) -> f32[3, 2] {
       %0 = scatter_elements %x, %i, %u {axis = 0, reduction = \"add\"} : f32[3, 2]
@@ -290,7 +300,9 @@ fn gathers_and_scatters_check_every_index() {
 #[test]
 fn prefixes_run_both_ways() {
     let run = |attrs: &str| {
-        let text = format!("graph @main(%x: f32[2, 3]) -> f32[2, 3] {{\n %0 = cum_sum %x {{axis = 1{attrs}}} : f32[2, 3]\n return %0\n}}");
+        let text = format!(
+            "graph @main(%x: f32[2, 3]) -> f32[2, 3] {{\n %0 = cum_sum %x {{axis = 1{attrs}}} : f32[2, 3]\n return %0\n}}"
+        );
         nums(&text, &[f(&[2, 3], &[1., 2., 3., 4., 5., 6.])])
     };
     assert_eq!(run(""), [1., 3., 6., 4., 9., 15.]);

@@ -68,7 +68,13 @@ fn eval(e: &Expr, args: &[Scalar], labels: &[i64], rng: &mut Rng) -> Vec<Scalar>
             }
             ENode::Bin(op, x, y) => eval_bin(*op, a(*x), a(*y)),
             ENode::Fma(x, y, z) => eval_fma(a(*x), a(*y), a(*z)),
-            ENode::Select(c, x, y) => if a(*c).is_true() { a(*x) } else { a(*y) },
+            ENode::Select(c, x, y) => {
+                if a(*c).is_true() {
+                    a(*x)
+                } else {
+                    a(*y)
+                }
+            }
             ENode::Cast(x) => cast(*d, a(*x)),
             ENode::Bitcast(x) => Scalar { dtype: *d, ..a(*x) },
         });
@@ -112,20 +118,29 @@ fn class(c: &Class, ins: &[Tensor], outs: &[Type], rng: &mut Rng) -> Vec<Tensor>
                 let keep: Vec<usize> = (0..from.len()).filter(|a| !r.axes.contains(a)).collect();
                 let p = if r.keepdims { keep.iter().map(|&a| p[a]).collect() } else { p };
                 let ext: Vec<usize> = r.axes.iter().map(|&a| from[a]).collect();
-                let elems: Vec<_> = points(&ext).into_iter().enumerate().map(|(n, q)| {
-                    let mut i = vec![0; from.len()];
-                    keep.iter().zip(&p).for_each(|(&a, &x)| i[a] = x);
-                    r.axes.iter().zip(&q).for_each(|(&a, &x)| i[a] = x);
-                    (n as i64, ins.iter().map(|t| read(t, &i)).collect())
-                }).collect();
+                let elems: Vec<_> = points(&ext)
+                    .into_iter()
+                    .enumerate()
+                    .map(|(n, q)| {
+                        let mut i = vec![0; from.len()];
+                        keep.iter().zip(&p).for_each(|(&a, &x)| i[a] = x);
+                        r.axes.iter().zip(&q).for_each(|(&a, &x)| i[a] = x);
+                        (n as i64, ins.iter().map(|t| read(t, &i)).collect())
+                    })
+                    .collect();
                 put(reduce(&r.reducer, &elems, rng));
             }
             Class::Contract(k) => {
-                let ext: Vec<usize> = k.red.iter().map(|&l| k.extents[l as usize].as_const().unwrap() as usize).collect();
+                let ext: Vec<usize> =
+                    k.red.iter().map(|&l| k.extents[l as usize].as_const().unwrap() as usize).collect();
                 let mut sum = Scalar::from_int(k.acc, 0);
                 for q in points(&ext).into_iter().rev() {
                     let mut labels = vec![0; k.extents.len()];
-                    k.out.iter().zip(&p).chain(k.red.iter().zip(&q)).for_each(|(&l, &x)| labels[l as usize] = x);
+                    k.out
+                        .iter()
+                        .zip(&p)
+                        .chain(k.red.iter().zip(&q))
+                        .for_each(|(&l, &x)| labels[l as usize] = x);
                     let leaf = |a: &Atom| match a {
                         Atom::Label(i) => labels.get(*i as usize).copied(),
                         _ => None,
@@ -133,7 +148,11 @@ fn class(c: &Class, ins: &[Tensor], outs: &[Type], rng: &mut Rng) -> Vec<Tensor>
                     let side = |i: usize| {
                         let a = &k.operands[i];
                         let zero = Scalar::from_int(k.acc, 0);
-                        if a.when.eval(&leaf).unwrap() { cast(k.acc, read(&ins[i], &at(&a.index, &labels))) } else { zero }
+                        if a.when.eval(&leaf).unwrap() {
+                            cast(k.acc, read(&ins[i], &at(&a.index, &labels)))
+                        } else {
+                            zero
+                        }
                     };
                     let product = eval_bin(crate::scalar::Bin::Mul, side(0), side(1));
                     sum = eval_bin(crate::scalar::Bin::Add, sum, product);

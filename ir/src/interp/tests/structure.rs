@@ -4,13 +4,15 @@ use super::*;
 
 #[test]
 fn binding_names_input_axis_found_and_allowed() {
-    let m = module("graph @main(%x: f32[batch, s], %y: f32[batch, 2*s + 1]) -> f32[batch, s]
+    let m = module(
+        "graph @main(%x: f32[batch, s], %y: f32[batch, 2*s + 1]) -> f32[batch, s]
       dim batch in 1..64
       dim s in 1..8
       guard eq(s, 2) \"two only\"
     {
       return %x
-    }");
+    }",
+    );
     let g = &m.entries["main"].body;
     let b = bind(g, &[vec![3, 2], vec![3, 5]]).unwrap();
     assert_eq!((b["batch"], b["s"]), (3, 2));
@@ -20,17 +22,32 @@ fn binding_names_input_axis_found_and_allowed() {
         (d.code, d.render(None))
     };
     let (code, text) = fails(&[65, 2], &[65, 5]);
-    assert!(code == "E-RUN-005" && text.contains("dim `batch` is 65 (input `x`, axis 0); allowed: 1..64"), "{text}");
+    assert!(
+        code == "E-RUN-005" && text.contains("dim `batch` is 65 (input `x`, axis 0); allowed: 1..64"),
+        "{text}"
+    );
     let (code, text) = fails(&[3, 2], &[4, 5]);
-    assert!(code == "E-RUN-004" && text.contains("input `y`, axis 0 has size 4, but dim `batch` is 3 (input `x`, axis 0)"), "{text}");
+    assert!(
+        code == "E-RUN-004"
+            && text.contains("input `y`, axis 0 has size 4, but dim `batch` is 3 (input `x`, axis 0)"),
+        "{text}"
+    );
     let (code, text) = fails(&[3, 2], &[3, 6]);
-    assert!(code == "E-RUN-004" && text.contains("axis 1 has size 6; allowed: 5 (`2*s + 1`)") && text.contains("`s` is 2"), "{text}");
+    assert!(
+        code == "E-RUN-004"
+            && text.contains("axis 1 has size 6; allowed: 5 (`2*s + 1`)")
+            && text.contains("`s` is 2"),
+        "{text}"
+    );
     assert_eq!(fails(&[3], &[3, 5]).0, "E-RUN-003");
     let (code, text) = fails(&[3, 3], &[3, 7]);
     assert!(code == "E-RUN-007" && text.contains("two only") && text.contains("`s` is 3"), "{text}");
     assert_eq!(bind(g, &[vec![3, 2]]).unwrap_err().code, "E-RUN-001");
     let e = run(&m, "main", &[ints(DType::I32, &[1, 2], &[1, 2]), f(&[1, 5], &[0.; 5])]).unwrap_err();
-    assert!(e.code == "E-RUN-002" && e.message.contains("input `x` has element type i32; allowed: f32"), "{e}");
+    assert!(
+        e.code == "E-RUN-002" && e.message.contains("input `x` has element type i32; allowed: f32"),
+        "{e}"
+    );
     assert_eq!(run(&m, "other", &[]).unwrap_err().code, "E-RUN-009");
 }
 
@@ -44,7 +61,8 @@ fn expressions_alone_determine_their_symbol() {
 
 #[test]
 fn variants_are_tried_in_order() {
-    let m = module("graph @main(%x: f32[n]) -> f32[n]
+    let m = module(
+        "graph @main(%x: f32[n]) -> f32[n]
       variant when eq(n, 1) {
         %0 = neg %x : f32[n]
         return %0
@@ -52,7 +70,8 @@ fn variants_are_tried_in_order() {
       variant when eq(n, 2) fails \"two is odd\"
     {
       return %x
-    }");
+    }",
+    );
     assert_eq!(run(&m, "main", &[f(&[1], &[4.0])]).unwrap()[0].to_f64(), [-4.0]);
     assert_eq!(run(&m, "main", &[f(&[3], &[4.0; 3])]).unwrap()[0].to_f64(), [4.0; 3]);
     let e = run(&m, "main", &[f(&[2], &[4.0; 2])]).unwrap_err();
@@ -94,7 +113,10 @@ fn segments_bind_sizes_on_the_way() {
     assert_eq!(nums(text, &[f(&[4], &[0., 5., 0., 7.])]), [5., 7.]);
     assert!(nums(text, &[f(&[4], &[0.; 4])]).is_empty());
     let e = go(text, &[f(&[4], &[1., 5., 0., 7.])]).unwrap_err();
-    assert!(e.code == "E-RUN-005" && e.message.contains("dim `k` is 3") && e.message.contains("allowed: 0..2"), "{e}");
+    assert!(
+        e.code == "E-RUN-005" && e.message.contains("dim `k` is 3") && e.message.contains("allowed: 0..2"),
+        "{e}"
+    );
 }
 
 #[test]
@@ -121,7 +143,9 @@ fn regions_choose_repeat_and_stack() {
       } : f32[], f32[3]
       return %0, %1
     }";
-    let run3 = |n: i64, go_on: i64| go(text, &[ints(DType::I64, &[], &[n]), ints(DType::Bool, &[], &[go_on]), f(&[], &[1.])]);
+    let run3 = |n: i64, go_on: i64| {
+        go(text, &[ints(DType::I64, &[], &[n]), ints(DType::Bool, &[], &[go_on]), f(&[], &[1.])])
+    };
     let out = run3(3, 1).unwrap();
     assert_eq!((out[0].to_f64(), out[1].to_f64()), (vec![8.], vec![1., 2., 4.]));
     assert_eq!(run3(2, 1).unwrap_err().code, "E-RUN-022");
@@ -153,13 +177,15 @@ fn too_big_tensors_are_refused_not_allocated() {
     }";
     let e = go(text, &[f(&[3], &[0.; 3])]).unwrap_err();
     assert!(e.code == "E-RUN-018" && e.message.contains("[3, 1000000, 1000000]"), "{e}");
-    let m = module("graph @main(%x: f32[n]) -> f32[n, n] {
+    let m = module(
+        "graph @main(%x: f32[n]) -> f32[n, n] {
       %0 = expand %x {shape = (n, n)} : f32[n, n]
       %1 = neg %0 : f32[n, n]
       %2 = neg %1 : f32[n, n]
       %3 = add %1, %2 : f32[n, n]
       return %3
-    }");
+    }",
+    );
     let g = &m.entries["main"].body;
     let x = Rc::new(Val::from_tensor(&f(&[16], &[1.; 16])).unwrap());
     let none = |_: &str| None;
@@ -178,7 +204,14 @@ fn single_nodes_and_classes_for_the_folder() {
     use crate::types::Dim;
     let (a, b) = (f(&[2], &[1., 2.]), f(&[1], &[3.]));
     let (symbols, none) = (SymTable::default(), Bindings::new());
-    let out = eval_node(&Op::Add(Add {}), &[a.clone(), b.clone()], &[], &symbols, &none, &[Type::fixed(DType::F32, &[2])]);
+    let out = eval_node(
+        &Op::Add(Add {}),
+        &[a.clone(), b.clone()],
+        &[],
+        &symbols,
+        &none,
+        &[Type::fixed(DType::F32, &[2])],
+    );
     assert_eq!(out.unwrap()[0].to_f64(), [4., 5.]);
     let op = Op::Reshape(Reshape { shape: vec![Dim::sym("n")] });
     let outs = [Type::new(DType::F32, vec![Dim::sym("n")])];
