@@ -1,6 +1,7 @@
 //! Rules of arithmetic. Only identities that hold for every bit pattern: no reassociation of floats, no `x * 0 -> 0`,
 //! and -0.0 counts.
 
+use super::splat::splat_constant;
 use super::{Rewrite, Rule, keep, pair, remake, result, rules, splat_of};
 use tgc_ir::graph::{Graph, NodeId, Value};
 use tgc_ir::ops::{Constant, Mul, Op};
@@ -11,6 +12,7 @@ pub(crate) const RULES: &[Rule] = rules![
     constant_right,
     add_zero,
     sub_zero,
+    sub_same,
     mul_one,
     div_one,
     pow_one,
@@ -44,6 +46,14 @@ fn sub_zero(g: &Graph, id: NodeId) -> Rewrite<'_> {
     let Some(Op::Sub(_)) = g.op_of(id) else { return None };
     let (x, c) = pair(g, id)?;
     if is_zero(splat_of(g, c)?, false) { keep(g, id, x) } else { None }
+}
+
+/// `x - x = 0` for integers (for floats an infinity or NaN gives NaN).
+fn sub_same(g: &Graph, id: NodeId) -> Rewrite<'_> {
+    let Some(Op::Sub(_)) = g.op_of(id) else { return None };
+    let (a, b) = pair(g, id)?;
+    let ty = g.ty(a).filter(|t| a == b && t.dtype.is_int())?;
+    remake(g, id, splat_constant(ty, Scalar::from_int(ty.dtype, 0)), &[])
 }
 
 /// `x * 1 = x`.
