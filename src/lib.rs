@@ -20,9 +20,10 @@ mod build;
 mod model;
 
 pub use build::{BuildOptions, Stage, build, lower, optimize};
-pub use model::{DimArg, LoadOptions, load};
+pub use model::{LoadOptions, load};
 pub use tgc_codegen as codegen;
 pub use tgc_frontend as frontend;
+pub use tgc_frontend::onnx::DimOption;
 pub use tgc_ir as ir;
 pub use tgc_passes as passes;
 pub use tgc_runtime as runtime;

@@ -2,6 +2,7 @@
 //! Nothing here edits the tensor graph or runs a model.
 
 pub mod cpu;
+pub mod artifact;
 pub mod kernel;
 pub mod lower;
 pub mod schedule;

@@ -104,8 +104,8 @@ fn step(g: &mut Graph, values: &mut Vec<Value>, (kind, a, b, n): Step, i: usize)
             (Fused {}.into(), two)
         }
     };
-    let mut loc = Loc::new(if i % 3 == 0 { String::new() } else { format!("node `N_{i}`\t\"q\"") });
-    if i % 4 == 0 {
+    let mut loc = Loc::new(if i.is_multiple_of(3) { String::new() } else { format!("node `N_{i}`\t\"q\"") });
+    if i.is_multiple_of(4) {
         loc.rules = vec!["rule_a".into(), "rule_b".into()];
     }
     if n % 5 == 0 {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tgc::ir::diag::{Diag, Severity};
 use tgc::ir::module::Module;
-use tgc::{DimArg, LoadOptions};
+use tgc::{DimOption, LoadOptions};
 
 /// Ahead-of-time tensor compiler: an ONNX or .tgir model in, one native artifact out, run by tgc-run.
 #[derive(Parser)]
@@ -37,7 +37,7 @@ struct ModelArgs {
     model: PathBuf,
     /// Value or range of a symbolic dim: batch=8, batch=1..64 (inclusive). Repeatable.
     #[arg(long = "dim", value_name = "NAME=LO..HI")]
-    dims: Vec<DimArg>,
+    dims: Vec<DimOption>,
 }
 
 impl ModelArgs {

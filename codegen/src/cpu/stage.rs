@@ -9,6 +9,9 @@ use crate::schedule::StageSchedule;
 use tgc_ir::class::Combine;
 use tgc_ir::types::{Atom, Dim, Pred};
 
+/// Most vector instructions that unrolling makes of one stage's body.
+const MOST_INSTRUCTIONS: i64 = 256;
+
 /// A loop: label, first value, number of values.
 pub(super) type Axis<'c> = (u32, V<'c>, V<'c>);
 
@@ -61,7 +64,7 @@ impl<'c> Emit<'c, '_> {
             None => e.point(s, plan, &Copies { label: None, width: 1, bases: Vec::new() }),
             Some((label, lo, len)) => {
                 let width = i64::from(plan.width);
-                let unroll = if matches!(s.kind, Kind::Reduce { .. }) { 1 } else { i64::from(plan.unroll.clamp(1, 8)) };
+                let unroll = e.copies(s, plan);
                 let sizes: Vec<i64> = if unroll > 1 { vec![width * unroll, width, 1] } else { vec![width, 1] };
                 e.blocks(lo, len, &sizes, &mut |e, first, size| {
                     let width = if size == 1 { 1 } else { width };
@@ -73,6 +76,17 @@ impl<'c> Emit<'c, '_> {
                 })
             }
         })
+    }
+
+    /// Vectors taken at once: what the schedule asks for, less where that would be more code than registers can serve.
+    fn copies(&self, s: &Stage, plan: StageSchedule) -> i64 {
+        if matches!(s.kind, Kind::Reduce { .. }) {
+            return 1;
+        }
+        let widest = s.expr.nodes.iter().map(|n| n.1.size()).max().unwrap_or(1) as i64;
+        let registers = (i64::from(plan.width) * widest / i64::from(self.target.isa.vector_bytes)).max(1);
+        let nodes = (s.expr.nodes.len() + s.post.as_ref().map_or(0, |p| p.nodes.len())) as i64;
+        i64::from(plan.unroll).min(MOST_INSTRUCTIONS / (registers * nodes.max(1))).clamp(1, 8)
     }
 
     /// Runs `body` for every point of the axes, the last fastest.

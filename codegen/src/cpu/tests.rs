@@ -680,7 +680,9 @@ fn random_kernels_equal_the_interpreter_under_random_schedules() {
                 }
             }
             let kernels: Vec<_> = work.iter().map(|w| w.0.clone()).collect();
-            let loaded = Loaded::new(&compile_all(&kernels, target, 2).unwrap_or_else(|e| panic!("{e}")));
+            let image = compile_all(&kernels, target, 2).unwrap_or_else(|e| panic!("{e}"));
+            eprintln!("DBG {} kernels {} bytes", kernels.len(), image.bytes.len());
+            let loaded = Loaded::new(&image);
             for ((k, plan), case, want) in work {
                 agrees(&loaded, &k, &plan, (&case.params, &case.args), want, &target.name);
             }

@@ -33,7 +33,7 @@ pub(crate) struct Scope {
 
 impl Scope {
     /// Adds a label with values `lo .. hi` (not included).
-    pub fn add(&mut self, label: u32, lo: &Dim, hi: &Dim) {
+    pub(crate) fn add(&mut self, label: u32, lo: &Dim, hi: &Dim) {
         let extent = hi.clone() - lo.clone();
         if extent.constant() == 0
             && let [(_, atoms)] = extent.terms().collect::<Vec<_>>()[..]
@@ -47,17 +47,17 @@ impl Scope {
     }
 
     /// True for a label that has values here.
-    pub fn has(&self, label: u32) -> bool {
+    pub(crate) fn has(&self, label: u32) -> bool {
         self.labels.contains_key(&label)
     }
 
     /// True for a label that takes exactly one value.
-    pub fn is_single(&self, label: u32) -> bool {
+    pub(crate) fn is_single(&self, label: u32) -> bool {
         self.labels.get(&label).is_some_and(|(lo, hi)| lo == hi)
     }
 
     /// `d >= 0` at every point, given that every one of `facts` is not negative there.
-    pub fn nonneg(&self, d: &Dim, facts: &[Dim]) -> Verdict {
+    pub(crate) fn nonneg(&self, d: &Dim, facts: &[Dim]) -> Verdict {
         let direct = self.decide(d);
         if direct == Verdict::Proved || facts.is_empty() {
             return direct;
@@ -75,7 +75,7 @@ impl Scope {
     }
 
     /// `0 <= index < dim` at every point, given the facts.
-    pub fn inside(&self, index: &Dim, dim: &Dim, facts: &[Dim]) -> Verdict {
+    pub(crate) fn inside(&self, index: &Dim, dim: &Dim, facts: &[Dim]) -> Verdict {
         let above = self.nonneg(index, facts);
         let below = self.nonneg(&(dim.clone() - Dim::from(1) - index.clone()), facts);
         match (above, below) {

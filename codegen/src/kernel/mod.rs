@@ -12,8 +12,8 @@
 
 mod bounds;
 pub mod interp;
-#[doc(hidden)]
-pub mod random;
+#[cfg(test)]
+pub(crate) mod random;
 pub mod text;
 pub mod verify;
 

@@ -12,16 +12,16 @@ use tgc_ir::types::{Atom, DType, Dim};
 
 /// A small generator of random numbers.
 #[derive(Clone, Debug)]
-pub struct Rng(u64);
+pub(crate) struct Rng(u64);
 
 impl Rng {
     /// Starts from a seed.
-    pub fn new(seed: u64) -> Rng {
+    pub(crate) fn new(seed: u64) -> Rng {
         Rng(seed.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(0x2545_f491_4f6c_dd1d))
     }
 
     /// 64 random bits.
-    pub fn bits(&mut self) -> u64 {
+    pub(crate) fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -29,30 +29,30 @@ impl Rng {
     }
 
     /// A number below `n`, which is at least 1.
-    pub fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.bits() % n.max(1) as u64) as usize
     }
 
     /// True once in `n` times.
-    pub fn once_in(&mut self, n: usize) -> bool {
+    pub(crate) fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 
     /// One of the items.
-    pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())]
     }
 }
 
 /// A kernel in primitive operations with everything a launch needs. Output arguments hold what is there before.
 #[derive(Clone, Debug)]
-pub struct Case {
+pub(crate) struct Case {
     /// A verified kernel.
-    pub kernel: Kernel,
+    pub(crate) kernel: Kernel,
     /// Values of its parameters.
-    pub params: Vec<i64>,
+    pub(crate) params: Vec<i64>,
     /// Its arguments.
-    pub args: Vec<Tensor>,
+    pub(crate) args: Vec<Tensor>,
 }
 
 /// What an argument's elements are.
@@ -75,7 +75,7 @@ struct Gen {
 }
 
 /// The random kernel of a seed.
-pub fn case(seed: u64) -> Case {
+pub(crate) fn case(seed: u64) -> Case {
     let mut r = Rng::new(seed);
     let shape = r.below(shapes::SHAPES.len());
     let k = Kernel {

@@ -44,7 +44,7 @@ use tgc_ir::scalar::ENode;
 use tgc_ir::types::{Atom, DType, Dim, Pred};
 
 /// Most partials of a `Reduce`.
-pub const MAX_LANES: u32 = 256;
+pub(crate) const MAX_LANES: u32 = 256;
 
 /// Every violation of the module's list.
 pub fn verify(kernel: &Kernel) -> Vec<Diag> {

@@ -29,6 +29,12 @@ impl Plan {
                 }
                 continue;
             };
+            if gathers(class)
+                && let Some(data) = cx.region.operands(id).first()
+                && !cx.region.inputs().contains(&data.node)
+            {
+                stored.insert(data.node);
+            }
             let mut into: BTreeSet<NodeId> = BTreeSet::new();
             let mut contracted = false;
             let results = cx.region.node(id).map_or(0, |n| n.results.len());

@@ -173,7 +173,7 @@ impl<'a> Reader<'a> {
         if let Some(i) = region.inputs().iter().position(|n| *n == v.node) {
             return Ok(self.load(b, Buf::Arg(i as u32), index, when));
         }
-        if self.plan.is_stored(v.node) && self.cx.classes.contains_key(&v.node) {
+        if self.plan.is_stored(v.node) {
             let l = self.local(v);
             return Ok(self.load(b, Buf::Local(l), index, when));
         }
@@ -210,6 +210,15 @@ impl<'a> Reader<'a> {
     }
 
     fn load(&mut self, b: &mut Building, from: Buf, index: &[Dim], when: &Pred) -> u32 {
+        let index = self.place(b, from, index);
+        let dtype = self.kernel.dtype(from);
+        let zero = Scalar::from_int(dtype, 0);
+        let mode = if *when == Pred::True { Mode::Proved } else { Mode::Fill(when.clone(), zero) };
+        push_load(&mut b.stage, Load { from, index, mode }, dtype)
+    }
+
+    /// Index expressions for a buffer, simplified.
+    fn place(&self, b: &Building, from: Buf, index: &[Dim]) -> Vec<Dim> {
         let mut index: Vec<Dim> = index.iter().map(|d| self.simplify(b, d)).collect();
         if let Buf::Local(l) = from {
             // a grid axis of extent 1 may be read at the number 0, which is its label's only value
@@ -219,10 +228,7 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        let dtype = self.kernel.dtype(from);
-        let zero = Scalar::from_int(dtype, 0);
-        let mode = if *when == Pred::True { Mode::Proved } else { Mode::Fill(when.clone(), zero) };
-        push_load(&mut b.stage, Load { from, index, mode }, dtype)
+        index
     }
 
     fn read_view(&mut self, b: &mut Building, v: Value, view: &View, index: &[Dim], when: &Pred) -> Result<u32, Diag> {
@@ -268,12 +274,12 @@ impl<'a> Reader<'a> {
         let operands = self.cx.region.operands(v.node);
         let vals = self.index_values(b, &operands, ix, index, when)?;
         let at: Vec<Dim> = ix.at.iter().map(|d| at_vals(d, index, &vals)).collect();
-        let Some(i) = self.cx.region.inputs().iter().position(|n| *n == operands[0].node) else {
-            return Err(unbuilt(self.cx.region, v.node, "a gather from a computed value inside a kernel with"));
+        let from = match self.cx.region.inputs().iter().position(|n| *n == operands[0].node) {
+            Some(i) => Buf::Arg(i as u32),
+            None => Buf::Local(self.local(operands[0])),
         };
         let site = self.site(v.node);
-        let from = Buf::Arg(i as u32);
-        let at = at.iter().map(|d| self.simplify(b, d)).collect();
+        let at = self.place(b, from, &at);
         let dtype = self.kernel.dtype(from);
         Ok(push_load(&mut b.stage, Load { from, index: at, mode: Mode::Trap(site, when.clone()) }, dtype))
     }

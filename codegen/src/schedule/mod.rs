@@ -4,6 +4,7 @@
 mod check;
 mod choose;
 mod memory;
+#[cfg(test)]
 mod random;
 #[cfg(test)]
 mod tests;

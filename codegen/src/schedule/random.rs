@@ -7,7 +7,7 @@ use crate::kernel::random::Rng;
 
 impl Schedule {
     /// A random schedule that is valid for a verified kernel.
-    pub fn random(kernel: &Kernel, r: &mut Rng) -> Schedule {
+    pub(crate) fn random(kernel: &Kernel, r: &mut Rng) -> Schedule {
         let stages = kernel.stages().into_iter().map(|s| {
             let width = r.pick(&[2, 4, 8, 16, 32]);
             let labels: Vec<u32> = vectorisable(s).into_iter().chain(lanes_label(s, width)).collect();

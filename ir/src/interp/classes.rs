@@ -76,7 +76,8 @@ pub(crate) fn load(
 ) -> Result<(), Diag> {
     if let Some(stride) = off.stride(inner) {
         let start = check_run(off.at(at), stride, len, v.numel())?;
-        return Ok(read(v, (start, stride), reg, (pos, len)));
+        read(v, (start, stride), reg, (pos, len));
+        return Ok(());
     }
     each_of_row(at, inner, len, |at, k| {
         let start = check_run(off.at(at), 0, 1, v.numel())?;

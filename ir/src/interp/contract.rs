@@ -252,7 +252,7 @@ fn pack<T: Elem>(
         }
         inner.walk(at, i0, n, |at, pos, len| {
             let line = &mut line[pos..pos + len];
-            src.when.runs(at, slot, len, &mut |at, range| {
+            src.when.runs(at, slot, len, |at, range| {
                 let (first, n) = (range.start, range.len());
                 if let Some(stride) = stride {
                     let start = check_run(src.off.at(at) + stride * first as i64, stride, n, total)?;

@@ -316,7 +316,7 @@ impl Cond {
         at: &mut [i64],
         inner: Option<usize>,
         len: usize,
-        f: &mut dyn FnMut(&mut [i64], Range<usize>) -> Result<(), Diag>,
+        mut f: impl FnMut(&mut [i64], Range<usize>) -> Result<(), Diag>,
     ) -> Result<(), Diag> {
         if let Cond::All(v) = self
             && v.iter().all(|o| o.stride(inner).is_some())
@@ -501,7 +501,7 @@ mod tests {
         let x = Dim::label(0) * Dim::from(2) - Dim::from(3);
         let collect = |c: &Cond| {
             let mut out = Vec::new();
-            c.runs(&mut [0], Some(0), 8, &mut |_, r| {
+            c.runs(&mut [0], Some(0), 8, |_, r| {
                 out.push(r);
                 Ok(())
             })

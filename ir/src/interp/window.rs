@@ -57,7 +57,7 @@ pub(crate) fn eval(c: &Window, job: &Job<'_>) -> Result<Vec<Val>, Diag> {
             reg.exact(n);
             positions.seek(p, &mut at);
             space.walk(&mut at, start, n, |at, pos, len| {
-                when.runs(at, inner, len, &mut |at, range| {
+                when.runs(at, inner, len, |at, range| {
                     mask[pos + range.start..pos + range.end].fill(true);
                     let first = inner.map_or(0, |s| at[s]);
                     if let Some(s) = inner {

@@ -61,6 +61,8 @@ impl<'t> Cursor<'t> {
     }
 
     /// Takes the token at hand; stays at the end.
+    // no iterator: there is always a token, the last one again and again
+    #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Token<'t> {
         let t = self.peek();
         if t != Token::End {

@@ -49,8 +49,9 @@ impl Plan {
             let Some(node) = g.node(id) else { continue };
             let ins: Vec<Type> = g.operands(id).iter().filter_map(|v| g.ty(*v).cloned()).collect();
             let outs: Vec<Type> = node.results.iter().map(|f| f.ty.clone()).collect();
+            let dims = matches!(node.op, Op::ConstDims(_));
             let class = match node.op.lower(&ins, &outs, &g.symbols).map_err(|d| d.at(&node.loc))? {
-                Lowering::Class(_) if matches!(node.op, Op::ConstDims(_)) => None,
+                Lowering::Class(_) if dims => None,
                 Lowering::Class(c) => Some(c),
                 Lowering::Structure => None,
                 Lowering::Decompose(_) | Lowering::Template(..) => {

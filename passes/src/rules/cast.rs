@@ -35,10 +35,8 @@ fn holds_all(wide: DType, narrow: DType) -> bool {
         return wide == narrow || (wide.bits() > narrow.bits() && !(halves.contains(&wide)));
     }
     if narrow.is_int() && wide.is_int() {
-        // A signed value survives in no unsigned type as a value, but bits beyond the narrow width follow its sign.
-        return wide.bits() >= narrow.bits()
-            && (wide.is_signed() || narrow.is_unsigned())
-            && (wide.is_signed() == narrow.is_signed() || wide.bits() > narrow.bits());
+        let widens = wide.bits() > narrow.bits();
+        return wide == narrow || (widens && (wide.is_signed() || narrow.is_unsigned()));
     }
     false
 }

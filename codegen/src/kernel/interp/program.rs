@@ -7,8 +7,8 @@ use tgc_ir::types::{Atom, DType, Dim};
 
 /// Values of the kernel's parameters and the slot of each label.
 pub(super) struct Names<'k> {
-    pub params: BTreeMap<&'k str, i64>,
-    pub slots: BTreeMap<u32, usize>,
+    pub(crate) params: BTreeMap<&'k str, i64>,
+    pub(crate) slots: BTreeMap<u32, usize>,
 }
 
 /// An index expression over label slots and node values.
@@ -18,14 +18,14 @@ pub(super) enum Ix {
 }
 
 impl Names<'_> {
-    pub fn bind(&self, d: &Dim) -> Dim {
+    pub(crate) fn bind(&self, d: &Dim) -> Dim {
         d.subst(&|a| match a {
             Atom::Sym(s) => self.params.get(&**s).map(|v| Dim::from(*v)),
             _ => None,
         })
     }
 
-    pub fn index(&self, d: &Dim) -> Ix {
+    pub(crate) fn index(&self, d: &Dim) -> Ix {
         let d = self.bind(d);
         self.affine(&d).unwrap_or(Ix::Tree(d))
     }
@@ -40,7 +40,7 @@ impl Names<'_> {
     }
 
     /// Value of `ix`; `vals` are the bits and types of the nodes evaluated so far.
-    pub fn value(&self, ix: &Ix, labels: &[i64], vals: &dyn Fn(u32) -> Option<i64>) -> Option<i64> {
+    pub(crate) fn value(&self, ix: &Ix, labels: &[i64], vals: &dyn Fn(u32) -> Option<i64>) -> Option<i64> {
         match ix {
             Ix::Affine { base, terms } => {
                 let sum = terms.iter().try_fold(i128::from(*base), |s, (c, slot)| {
@@ -52,7 +52,7 @@ impl Names<'_> {
         }
     }
 
-    pub fn leaf(&self, a: &Atom, labels: &[i64], vals: &dyn Fn(u32) -> Option<i64>) -> Option<i64> {
+    pub(crate) fn leaf(&self, a: &Atom, labels: &[i64], vals: &dyn Fn(u32) -> Option<i64>) -> Option<i64> {
         match a {
             Atom::Sym(s) => self.params.get(&**s).copied(),
             Atom::Label(l) => self.slots.get(l).map(|s| labels[*s]),
@@ -81,7 +81,7 @@ enum Op {
 pub(super) struct Program {
     ops: Vec<Op>,
     types: Vec<DType>,
-    pub roots: Vec<u32>,
+    pub(crate) roots: Vec<u32>,
 }
 
 fn f(a: u64) -> f32 {
@@ -151,7 +151,7 @@ fn fast_fma(d: DType) -> Option<fn(u64, u64, u64) -> u64> {
 }
 
 impl Program {
-    pub fn new(e: &Expr, names: &Names<'_>) -> Program {
+    pub(crate) fn new(e: &Expr, names: &Names<'_>) -> Program {
         let types: Vec<DType> = e.nodes.iter().map(|n| n.1).collect();
         let ops = e.nodes.iter().map(|(node, dtype)| match node {
             ENode::Arg(i) => Op::Arg(*i),
@@ -177,7 +177,7 @@ impl Program {
     }
 
     /// Evaluates all nodes in order into `regs`; `arg` gives inputs and may look at the nodes before.
-    pub fn run<E>(
+    pub(crate) fn run<E>(
         &self,
         names: &Names<'_>,
         labels: &[i64],
@@ -208,7 +208,7 @@ impl Program {
     }
 
     /// Value of integer node `n` among those evaluated.
-    pub fn integer(&self, regs: &[u64], n: u32) -> Option<i64> {
+    pub(crate) fn integer(&self, regs: &[u64], n: u32) -> Option<i64> {
         let s = Scalar { dtype: *self.types.get(n as usize)?, bits: *regs.get(n as usize)? };
         s.as_int().and_then(|v| i64::try_from(v).ok())
     }

@@ -53,7 +53,7 @@ pub(super) fn set(to: Buf, index: Vec<Dim>, value: u32) -> Store {
 
 impl Gen {
     /// A load of a new input at some map of the labels.
-    pub fn read(&mut self, axes: &[Axis], dtype: DType) -> Load {
+    pub(crate) fn read(&mut self, axes: &[Axis], dtype: DType) -> Load {
         let mut order: Vec<&Axis> = axes.iter().collect();
         if self.r.once_in(3) {
             order.reverse();
@@ -121,7 +121,7 @@ impl Gen {
     }
 
     /// A gather: an index load, its wrapped value, and the load of data at it. Appends nodes to the stage.
-    pub fn gather(&mut self, s: &mut Stage, axes: &[Axis]) -> u32 {
+    pub(crate) fn gather(&mut self, s: &mut Stage, axes: &[Axis]) -> u32 {
         let kind = self.r.pick(&[DType::I64, DType::I32]);
         let bound = self.extent();
         let bad = !self.bad && self.r.once_in(6);
@@ -151,7 +151,7 @@ impl Gen {
     }
 
     /// Appends `n` random operations over `pool` to a program and returns a node of type `to`.
-    pub fn compute(&mut self, e: &mut Expr, mut pool: Vec<u32>, axes: &[Axis], n: usize, to: DType) -> u32 {
+    pub(crate) fn compute(&mut self, e: &mut Expr, mut pool: Vec<u32>, axes: &[Axis], n: usize, to: DType) -> u32 {
         if let Some((l, _)) = axes.first().filter(|_| self.r.once_in(3)) {
             let d = e.dim(Dim::label(*l) * Dim::from(3) - Dim::from(1));
             pool.push(d);
@@ -250,7 +250,7 @@ impl Gen {
     }
 
     /// Random loads at the labels (gathers among them) and operations on them; returns the node of type `to`.
-    pub fn value_of(&mut self, s: &mut Stage, axes: &[Axis], to: DType) -> u32 {
+    pub(crate) fn value_of(&mut self, s: &mut Stage, axes: &[Axis], to: DType) -> u32 {
         let mut pool = Vec::new();
         for _ in 0..1 + self.r.below(3) {
             if self.r.once_in(8) && !axes.is_empty() {
@@ -270,7 +270,7 @@ impl Gen {
     }
 
     /// A reducer of one input of type `d`; second, its result type.
-    pub fn reducer(&mut self, d: DType) -> (Reducer, DType) {
+    pub(crate) fn reducer(&mut self, d: DType) -> (Reducer, DType) {
         if self.r.once_in(4) && d != DType::Bool {
             return (arg_max(d), DType::I64);
         }
@@ -289,7 +289,7 @@ impl Gen {
     }
 
     /// Sometimes a program after a reduction that also reads something at the point labels; result type `to`.
-    pub fn post(&mut self, s: &mut Stage, axes: &[Axis], result: DType, to: DType) {
+    pub(crate) fn post(&mut self, s: &mut Stage, axes: &[Axis], result: DType, to: DType) {
         if result == to && self.r.once_in(2) {
             return;
         }

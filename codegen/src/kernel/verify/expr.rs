@@ -7,14 +7,14 @@ use tgc_ir::types::{Atom, DType, Dim};
 /// What a program may use.
 pub(super) struct Context<'a> {
     /// Types of `Arg(0)..`.
-    pub args: &'a [DType],
+    pub(crate) args: &'a [DType],
     /// True for leaves a dim node may use.
-    pub leaf: &'a dyn Fn(&Atom) -> bool,
+    pub(crate) leaf: &'a dyn Fn(&Atom) -> bool,
 }
 
 impl Context<'_> {
     /// First fault of `e`, in words.
-    pub fn check(&self, e: &Expr) -> Result<(), String> {
+    pub(crate) fn check(&self, e: &Expr) -> Result<(), String> {
         for (at, (node, dtype)) in e.nodes.iter().enumerate() {
             if let Some(o) = node.operands().into_iter().find(|o| *o as usize >= at) {
                 return Err(format!("node ${at} uses ${o}, which does not come before it"));

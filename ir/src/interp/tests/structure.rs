@@ -191,7 +191,7 @@ fn too_big_tensors_are_refused_not_allocated() {
     let none = |_: &str| None;
     let with = |budget: u64| {
         let mut b = bind(g, &[vec![16]]).unwrap();
-        Exec::new(&none, budget, false).graph(g, &[x.clone()], &mut b).map(|v| v.len())
+        Exec::new(&none, budget, false).graph(g, std::slice::from_ref(&x), &mut b).map(|v| v.len())
     };
     // two values of 1 KiB live while a third, counted at 8 bytes an element, is made
     assert_eq!(with(4 * 1024).unwrap(), 1);
