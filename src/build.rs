@@ -42,7 +42,11 @@ pub fn optimize(module: &mut Module, options: &BuildOptions) -> Result<passes::R
 }
 
 /// Optimizes and lowers a module; the result holds the kernels.
-pub fn lower(module: &mut Module, options: &BuildOptions, at: &mut dyn FnMut(Stage)) -> Result<Lowered, Vec<Diag>> {
+pub fn lower(
+    module: &mut Module,
+    options: &BuildOptions,
+    at: &mut dyn FnMut(Stage),
+) -> Result<Lowered, Vec<Diag>> {
     at(Stage::Optimize);
     optimize(module, options)?;
     at(Stage::Lower);
@@ -79,7 +83,8 @@ pub fn build(
 fn with_text(diags: Vec<Diag>, text: &str) -> Vec<Diag> {
     let draw = |d: Diag| {
         let drawn = d.render(Some(text));
-        let lines: Vec<&str> = drawn.lines().skip(1).take_while(|l| l.starts_with("  -->") || l.starts_with("   |")).collect();
+        let lines: Vec<&str> =
+            drawn.lines().skip(1).take_while(|l| l.starts_with("  -->") || l.starts_with("   |")).collect();
         let notes = lines.iter().map(|l| l.trim_end().to_string()).collect::<Vec<_>>();
         Diag { notes: notes.into_iter().chain(d.notes).collect(), at: Default::default(), ..d }
     };

@@ -40,7 +40,10 @@ fn narrow(module: &mut Module, options: &LoadOptions) -> Result<(), Vec<Diag>> {
             names.dedup();
             return Err(vec![
                 Diag::error("E-CLI-001", format!("--dim {}: the model has no dim of that name", d.name))
-                    .help(format!("its dims: {}", if names.is_empty() { "none".into() } else { names.join(", ") })),
+                    .help(format!(
+                        "its dims: {}",
+                        if names.is_empty() { "none".into() } else { names.join(", ") }
+                    )),
             ]);
         }
     }

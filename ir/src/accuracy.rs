@@ -17,7 +17,7 @@ pub const ONNX_SUITE: Tolerance = Tolerance { name: "onnx suite", rtol: 1e-3, at
 /// Whole-model tolerances against outside references (golden files, other runtimes), whose order of sums differs.
 pub const MODELS: [Tolerance; 2] = [
     // the normalisation layers compute a variance as E[x^2] - E[x]^2, which cancels; scores are probabilities
-    Tolerance { name: "magika", rtol: 1e-3, atol: 1e-5 },
+    Tolerance { name: "magika", rtol: 1e-4, atol: 1e-5 },
     // three products of at most 784 terms: 4 * sqrt(784) * 2^-24 = 7e-6 of sum|terms|
     Tolerance { name: "mlp", rtol: 1e-5, atol: 1e-5 },
 ];
@@ -86,7 +86,7 @@ pub(crate) fn smallest(d: DType) -> f64 {
     }
 }
 
-/// Allowed distance of a sum of `k` terms accumulated in `acc` from the exact one: `c sqrt(k) eps sum|terms|`, at most
+/// Allowed distance of a sum of `k` terms (those that are zero need not be counted) accumulated in `acc` from the exact one: `c sqrt(k) eps sum|terms|`, at most
 /// `k eps sum|terms|`.
 pub fn sum_bound(k: usize, acc: DType, sum_abs: f64) -> f64 {
     let k = k as f64;

@@ -107,10 +107,18 @@ impl Diag {
         let mut out = format!("{kind}[{}]: {}", self.code, self.message);
         if let (Some(span), Some(text)) = (self.at.span, text) {
             let upto = text.get(..span.start.min(text.len())).unwrap_or("");
-            let (line, col) = (upto.matches('\n').count() + 1, upto.chars().rev().take_while(|&c| c != '\n').count() + 1);
+            let (line, col) =
+                (upto.matches('\n').count() + 1, upto.chars().rev().take_while(|&c| c != '\n').count() + 1);
             let shown = text.lines().nth(line - 1).unwrap_or("");
-            let width = text.get(span.start..span.end).map_or(1, |s| s.lines().next().unwrap_or("").chars().count()).max(1);
-            out += &format!("\n  --> line {line}, column {col}\n   | {shown}\n   | {}{}", " ".repeat(col - 1), "^".repeat(width));
+            let width = text
+                .get(span.start..span.end)
+                .map_or(1, |s| s.lines().next().unwrap_or("").chars().count())
+                .max(1);
+            out += &format!(
+                "\n  --> line {line}, column {col}\n   | {shown}\n   | {}{}",
+                " ".repeat(col - 1),
+                "^".repeat(width)
+            );
         }
         if !self.at.place.is_empty() {
             out += &format!("\n  at: {}", self.at.place);

@@ -99,7 +99,12 @@ impl Graph {
 
     /// Adds an input.
     pub fn input(&mut self, name: &str, ty: Type, loc: Loc) -> Value {
-        let op = Op::Input(Input { name: name.to_string(), dtype: ty.dtype, shape: ty.shape.clone(), ..Input::default() });
+        let op = Op::Input(Input {
+            name: name.to_string(),
+            dtype: ty.dtype,
+            shape: ty.shape.clone(),
+            ..Input::default()
+        });
         let id = self.insert(Node { op, regions: Vec::new(), results: vec![Fact::from(ty)], loc }, &[]);
         self.inputs.push(id);
         Value { node: id, result: 0 }
@@ -108,7 +113,10 @@ impl Graph {
     /// Adds an input node with every attribute given (state, default weight).
     pub fn input_op(&mut self, input: Input, loc: Loc) -> Value {
         let ty = Type::new(input.dtype, input.shape.clone());
-        let id = self.insert(Node { op: Op::Input(input), regions: Vec::new(), results: vec![Fact::from(ty)], loc }, &[]);
+        let id = self.insert(
+            Node { op: Op::Input(input), regions: Vec::new(), results: vec![Fact::from(ty)], loc },
+            &[],
+        );
         self.inputs.push(id);
         Value { node: id, result: 0 }
     }
@@ -118,7 +126,8 @@ impl Graph {
         let mut facts = Vec::with_capacity(operands.len());
         for v in operands {
             let f = self.fact(*v).ok_or_else(|| {
-                Diag::error("E-IR-001", format!("`{}` reads a value that is not in this graph", op.name())).at(&loc)
+                Diag::error("E-IR-001", format!("`{}` reads a value that is not in this graph", op.name()))
+                    .at(&loc)
             })?;
             facts.push(f.clone());
         }
@@ -225,7 +234,9 @@ impl Graph {
         let mut v: Vec<(u32, Value)> = self
             .nodes
             .edges_directed(ix, Direction::Incoming)
-            .filter_map(|e| Some((e.weight().operand, Value { node: self.id_of(e.source())?, result: e.weight().result })))
+            .filter_map(|e| {
+                Some((e.weight().operand, Value { node: self.id_of(e.source())?, result: e.weight().result }))
+            })
             .collect();
         v.sort();
         v.into_iter().map(|x| x.1).collect()
@@ -352,7 +363,8 @@ impl Graph {
 
     /// Removes those of `start`, and what they read, that nothing reads (inputs stay).
     pub(crate) fn sweep(&mut self, start: Vec<NodeId>) {
-        let live: BTreeSet<NodeId> = self.outputs.iter().map(|o| o.value.node).chain(self.inputs.iter().copied()).collect();
+        let live: BTreeSet<NodeId> =
+            self.outputs.iter().map(|o| o.value.node).chain(self.inputs.iter().copied()).collect();
         let mut todo = start;
         while let Some(id) = todo.pop() {
             let Some(&ix) = self.index.get(&id) else { continue };
@@ -386,7 +398,9 @@ impl Graph {
         let (mut readers, mut seen) = (vec![false; bound], vec![false; bound]);
         for v in replaced {
             let Some(&ix) = self.index.get(&v.node) else { continue };
-            for e in self.nodes.edges_directed(ix, Direction::Outgoing).filter(|e| e.weight().result == v.result) {
+            for e in
+                self.nodes.edges_directed(ix, Direction::Outgoing).filter(|e| e.weight().result == v.result)
+            {
                 readers[e.target().index()] = true;
             }
         }
@@ -429,7 +443,12 @@ impl Graph {
 pub(crate) type Inferred = (Vec<Fact>, Vec<(Pred, String)>);
 
 /// Runs an op's type rule and then derives what is known of small results from its class.
-pub(crate) fn infer_node(op: &Op, facts: &[Fact], regions: &[Graph], symbols: &SymTable) -> Result<Inferred, Diag> {
+pub(crate) fn infer_node(
+    op: &Op,
+    facts: &[Fact],
+    regions: &[Graph],
+    symbols: &SymTable,
+) -> Result<Inferred, Diag> {
     let mut cx = InferCx::new(op, facts, regions, symbols);
     let types = op.infer(&mut cx)?;
     let guards = cx.take_guards();

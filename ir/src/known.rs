@@ -98,7 +98,9 @@ fn by_class(class: &Class, operands: &[Fact], results: &mut [Fact], symbols: &Sy
                     })
                 };
                 out.push(match v.pieces.iter().find(inside) {
-                    Some(p) => operands.get(p.operand).map_or(KnownElem::Unknown, |f| read(f, &p.index, &at, &[])),
+                    Some(p) => {
+                        operands.get(p.operand).map_or(KnownElem::Unknown, |f| read(f, &p.index, &at, &[]))
+                    }
                     None => v.fill.map_or(KnownElem::Unknown, KnownElem::Scalar),
                 });
             }
@@ -121,7 +123,9 @@ fn by_class(class: &Class, operands: &[Fact], results: &mut [Fact], symbols: &Sy
             }
             results[0].known = Some(Known(out));
         }
-        Class::Reduce(r) if results.len() == 1 && operands.len() == 1 => reduce(r, &operands[0], &mut results[0], symbols),
+        Class::Reduce(r) if results.len() == 1 && operands.len() == 1 => {
+            reduce(r, &operands[0], &mut results[0], symbols)
+        }
         _ => {}
     }
 }
@@ -196,7 +200,9 @@ fn eval(e: &Expr, args: &[KnownElem], at: &[i64], symbols: &SymTable) -> Vec<Kno
             ENode::Un(op, a) => un(*op, get(*a)),
             ENode::Bin(op, a, b) => bin(*op, get(*a), get(*b), symbols),
             ENode::Fma(a, b, c) => match (get(*a), get(*b), get(*c)) {
-                (KnownElem::Scalar(a), KnownElem::Scalar(b), KnownElem::Scalar(c)) => KnownElem::Scalar(eval_fma(a, b, c)),
+                (KnownElem::Scalar(a), KnownElem::Scalar(b), KnownElem::Scalar(c)) => {
+                    KnownElem::Scalar(eval_fma(a, b, c))
+                }
                 _ => KnownElem::Unknown,
             },
             ENode::Select(c, a, b) => match decide(&get(*c), symbols) {
@@ -292,7 +298,9 @@ fn bin(op: Bin, a: KnownElem, b: KnownElem, symbols: &SymTable) -> KnownElem {
 
 fn convert(to: DType, a: KnownElem) -> KnownElem {
     match a {
-        KnownElem::Scalar(s) if !s.dtype.is_storage_only() && !to.is_storage_only() => KnownElem::Scalar(cast(to, s)),
+        KnownElem::Scalar(s) if !s.dtype.is_storage_only() && !to.is_storage_only() => {
+            KnownElem::Scalar(cast(to, s))
+        }
         KnownElem::Dim(d) if to.is_int() => KnownElem::Dim(d),
         _ => KnownElem::Unknown,
     }

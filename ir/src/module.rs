@@ -51,11 +51,15 @@ impl Module {
 
     /// Every graph: bodies and variants of all entries.
     pub fn graphs(&self) -> impl Iterator<Item = &Graph> {
-        self.entries.values().flat_map(|e| e.variants.iter().filter_map(|v| v.body.as_ref().ok()).chain([&e.body]))
+        self.entries
+            .values()
+            .flat_map(|e| e.variants.iter().filter_map(|v| v.body.as_ref().ok()).chain([&e.body]))
     }
 
     /// Every graph, mutably.
     pub fn graphs_mut(&mut self) -> impl Iterator<Item = &mut Graph> {
-        self.entries.values_mut().flat_map(|e| e.variants.iter_mut().filter_map(|v| v.body.as_mut().ok()).chain([&mut e.body]))
+        self.entries
+            .values_mut()
+            .flat_map(|e| e.variants.iter_mut().filter_map(|v| v.body.as_mut().ok()).chain([&mut e.body]))
     }
 }

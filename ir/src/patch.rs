@@ -65,9 +65,15 @@ impl<'g> Patch<'g> {
     }
 
     /// Adds a node and gives its results.
-    pub fn node(&mut self, op: impl Into<Op>, operands: &[PVal], regions: Vec<Graph>) -> Result<Vec<PVal>, Diag> {
+    pub fn node(
+        &mut self,
+        op: impl Into<Op>,
+        operands: &[PVal],
+        regions: Vec<Graph>,
+    ) -> Result<Vec<PVal>, Diag> {
         let op = op.into();
-        let missing = || Diag::error("E-IR-001", format!("patch: `{}` reads a value that does not exist", op.name()));
+        let missing =
+            || Diag::error("E-IR-001", format!("patch: `{}` reads a value that does not exist", op.name()));
         let facts: Vec<Fact> =
             operands.iter().map(|&v| self.fact(v).cloned().ok_or_else(missing)).collect::<Result<_, _>>()?;
         let (results, _) = infer_node(&op, &facts, &regions, &self.graph.symbols)?;
@@ -94,8 +100,11 @@ impl<'g> Patch<'g> {
                 continue;
             }
             let Some(node) = region.node(id) else { continue };
-            let ins: Vec<PVal> =
-                region.operands(id).iter().map(|v| at.get(v).copied().ok_or_else(missing)).collect::<Result<_, _>>()?;
+            let ins: Vec<PVal> = region
+                .operands(id)
+                .iter()
+                .map(|v| at.get(v).copied().ok_or_else(missing))
+                .collect::<Result<_, _>>()?;
             for (r, v) in self.node(node.op.clone(), &ins, node.regions.clone())?.into_iter().enumerate() {
                 at.insert(Value { node: id, result: r as u32 }, v);
             }

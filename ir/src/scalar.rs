@@ -147,7 +147,11 @@ fn f32_to_odd(v: f64) -> f32 {
     if back == v || v.is_nan() || r.to_bits() & 1 == 1 {
         return r;
     }
-    if (back.abs() > v.abs()) || r.is_infinite() { f32::from_bits(r.to_bits() - 1) } else { f32::from_bits(r.to_bits() + 1) }
+    if (back.abs() > v.abs()) || r.is_infinite() {
+        f32::from_bits(r.to_bits() - 1)
+    } else {
+        f32::from_bits(r.to_bits() + 1)
+    }
 }
 
 fn mask(dtype: DType, v: u64) -> u64 {
@@ -346,7 +350,13 @@ pub fn float_bin(op: Bin, a: f64, b: f64) -> f64 {
         Bin::Rem => a % b,
         Bin::Mod => {
             let r = a % b;
-            if r != 0.0 && (r < 0.0) != (b < 0.0) { r + b } else if r == 0.0 { r.copysign(b) } else { r }
+            if r != 0.0 && (r < 0.0) != (b < 0.0) {
+                r + b
+            } else if r == 0.0 {
+                r.copysign(b)
+            } else {
+                r
+            }
         }
         Bin::Pow => a.powf(b),
         Bin::Min => float_minmax(a, b, false),
@@ -364,9 +374,27 @@ pub fn int_bin(op: Bin, a: i128, b: i128, bits: u32) -> i128 {
         Bin::Add => a + b,
         Bin::Sub => a - b,
         Bin::Mul => a.wrapping_mul(b),
-        Bin::Div => if b == 0 { 0 } else { a / b },
-        Bin::Rem => if b == 0 { 0 } else { a % b },
-        Bin::Mod => if b == 0 { 0 } else { (a % b + b) % b },
+        Bin::Div => {
+            if b == 0 {
+                0
+            } else {
+                a / b
+            }
+        }
+        Bin::Rem => {
+            if b == 0 {
+                0
+            } else {
+                a % b
+            }
+        }
+        Bin::Mod => {
+            if b == 0 {
+                0
+            } else {
+                (a % b + b) % b
+            }
+        }
         Bin::Pow => int_pow(a, b),
         Bin::Min => a.min(b),
         Bin::Max => a.max(b),
@@ -376,8 +404,20 @@ pub fn int_bin(op: Bin, a: i128, b: i128, bits: u32) -> i128 {
         Bin::And => a & b,
         Bin::Or => a | b,
         Bin::Xor => a ^ b,
-        Bin::Shl => if b < 0 || b >= i128::from(bits) { 0 } else { a.wrapping_shl(b as u32) },
-        Bin::Shr if b < 0 || b >= i128::from(bits) => if a < 0 { -1 } else { 0 },
+        Bin::Shl => {
+            if b < 0 || b >= i128::from(bits) {
+                0
+            } else {
+                a.wrapping_shl(b as u32)
+            }
+        }
+        Bin::Shr if b < 0 || b >= i128::from(bits) => {
+            if a < 0 {
+                -1
+            } else {
+                0
+            }
+        }
         Bin::Shr => a >> b,
     }
 }
@@ -387,7 +427,13 @@ fn int_pow(a: i128, b: i128) -> i128 {
     if b < 0 {
         return match a {
             1 => 1,
-            -1 => if b % 2 == 0 { 1 } else { -1 },
+            -1 => {
+                if b % 2 == 0 {
+                    1
+                } else {
+                    -1
+                }
+            }
             _ => 0,
         };
     }
@@ -406,13 +452,16 @@ fn int_pow(a: i128, b: i128) -> i128 {
 pub fn eval_un(op: Un, x: Scalar) -> Scalar {
     let out = op.result(x.dtype).unwrap_or(x.dtype);
     if let Some(v) = x.as_int() {
-        return Scalar::from_int(out, match op {
-            Un::Neg => -v,
-            Un::Abs => v.abs(),
-            Un::Not if x.dtype == DType::Bool => 1 - v,
-            Un::Not => !v,
-            _ => v,
-        });
+        return Scalar::from_int(
+            out,
+            match op {
+                Un::Neg => -v,
+                Un::Abs => v.abs(),
+                Un::Not if x.dtype == DType::Bool => 1 - v,
+                Un::Not => !v,
+                _ => v,
+            },
+        );
     }
     match op {
         Un::IsNan => Scalar::bool(x.is_nan()),
@@ -595,7 +644,11 @@ impl Expr {
 
     /// Evaluates with the semantics of this module: `arg(i)` gives inputs, `leaf` the values inside dims.
     /// Every node is evaluated in its own type and rounded to it. None when a dim cannot be evaluated.
-    pub fn eval(&self, arg: &dyn Fn(u32) -> Scalar, leaf: &dyn Fn(&crate::types::Atom) -> Option<i64>) -> Option<Vec<Scalar>> {
+    pub fn eval(
+        &self,
+        arg: &dyn Fn(u32) -> Scalar,
+        leaf: &dyn Fn(&crate::types::Atom) -> Option<i64>,
+    ) -> Option<Vec<Scalar>> {
         let mut v: Vec<Scalar> = Vec::with_capacity(self.nodes.len());
         for (node, dtype) in &self.nodes {
             let at = |i: u32| v[i as usize];
@@ -606,7 +659,13 @@ impl Expr {
                 ENode::Un(op, a) => eval_un(*op, at(*a)),
                 ENode::Bin(op, a, b) => eval_bin(*op, at(*a), at(*b)),
                 ENode::Fma(a, b, c) => eval_fma(at(*a), at(*b), at(*c)),
-                ENode::Select(c, a, b) => if at(*c).is_true() { at(*a) } else { at(*b) },
+                ENode::Select(c, a, b) => {
+                    if at(*c).is_true() {
+                        at(*a)
+                    } else {
+                        at(*b)
+                    }
+                }
                 ENode::Cast(a) => cast(*dtype, at(*a)),
                 ENode::Bitcast(a) => Scalar { dtype: *dtype, bits: at(*a).bits },
             };

@@ -43,7 +43,8 @@ enum Emit {
 }
 
 pub fn run(a: &BuildArgs) -> Result<(), Failure> {
-    let dims: Vec<String> = a.model.dims.iter().map(|d| format!("--dim {}={}..{}", d.name, d.lo, d.hi)).collect();
+    let dims: Vec<String> =
+        a.model.dims.iter().map(|d| format!("--dim {}={}..{}", d.name, d.lo, d.hi)).collect();
     let targets: Vec<String> = a.targets.iter().map(|t| format!("--target {t}")).collect();
     let options = BuildOptions {
         targets: a.targets.clone(),

@@ -24,7 +24,9 @@ pub fn guard(f: impl FnOnce() -> ExitCode) -> ExitCode {
                 Ok(()) => format!("details are in {}", path.display()),
                 Err(e) => format!("the dump could not be written: {e}"),
             };
-            eprintln!("error[E-BUG]: a bug in tgc, not in your model\n  {what}\n  {dump}\n  help: please report it with that file");
+            eprintln!(
+                "error[E-BUG]: a bug in tgc, not in your model\n  {what}\n  {dump}\n  help: please report it with that file"
+            );
             ExitCode::from(3)
         }
     }

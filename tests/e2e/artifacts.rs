@@ -35,7 +35,13 @@ fn kernels_can_be_edited_by_hand() {
     let script = "import numpy as np, sys\nd = sys.argv[1]\nx = np.arange(6, dtype=np.float32).reshape(2, 3)\n\
                   np.savez(d + '/in.npz', x=x)\nnp.savez(d + '/want.npz', y=x + np.array([1, 2, 3], np.float32))\n";
     ok(Command::new(prepared("venv/bin/python")).args(["-c", script]).arg(&dir));
-    ok(tgc_run().arg("run").arg(at("edited.tgc")).arg("--inputs").arg(at("in.npz")).arg("-o").arg(at("got.npz")));
+    ok(tgc_run()
+        .arg("run")
+        .arg(at("edited.tgc"))
+        .arg("--inputs")
+        .arg(at("in.npz"))
+        .arg("-o")
+        .arg(at("got.npz")));
     ok(python("npz_compare.py").arg(at("got.npz")).arg(at("want.npz")).args(["--rtol", "0", "--atol", "0"]));
 }
 
@@ -67,7 +73,13 @@ fn one_and_two_threads_give_the_same_bits() {
     ok(Command::new(prepared("venv/bin/python")).args(["-c", script]).arg(&input));
     for t in ["1", "2"] {
         let out = dir.join(format!("{t}.npz"));
-        ok(tgc_run().arg("run").arg(artifact(MAGIKA)).arg("--inputs").arg(&input).args(["--threads", t, "-o"]).arg(out));
+        ok(tgc_run()
+            .arg("run")
+            .arg(artifact(MAGIKA))
+            .arg("--inputs")
+            .arg(&input)
+            .args(["--threads", t, "-o"])
+            .arg(out));
     }
     let compare = ["--rtol", "0", "--atol", "0"];
     ok(python("npz_compare.py").arg(dir.join("1.npz")).arg(dir.join("2.npz")).args(compare));

@@ -13,7 +13,12 @@ fn magika_matches_its_golden_outputs() {
     let golden = root().join("tests/data/golden/magika-1.0.3/model_standard_v3_3/test_data_set_0");
     ok(python("pb2npz.py").arg(prepared(MAGIKA)).arg(golden).arg(&input).arg(&want));
     ok(tgc_run().arg("run").arg(artifact(MAGIKA)).arg("--inputs").arg(&input).arg("-o").arg(&got));
-    ok(python("npz_compare.py").arg(&got).arg(&want).args(["--rtol", MAGIKA_TOL[0], "--atol", MAGIKA_TOL[1]]));
+    ok(python("npz_compare.py").arg(&got).arg(&want).args([
+        "--rtol",
+        MAGIKA_TOL[0],
+        "--atol",
+        MAGIKA_TOL[1],
+    ]));
 }
 
 fn magika_at(batch: usize) {

@@ -32,7 +32,11 @@ pub fn tgc() -> Command {
 /// The `tgc-run` command of the same build.
 pub fn tgc_run() -> Command {
     let bin = Path::new(env!("CARGO_BIN_EXE_tgc")).with_file_name("tgc-run");
-    assert!(bin.exists(), "{} is missing: cargo build -p tgc-run (cargo test --workspace does)", bin.display());
+    assert!(
+        bin.exists(),
+        "{} is missing: cargo build -p tgc-run (cargo test --workspace does)",
+        bin.display()
+    );
     Command::new(bin)
 }
 

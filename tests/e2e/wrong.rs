@@ -46,8 +46,16 @@ fn usage() {
     fails(tgc().args(["build", "m.onnx", "-o", "x", "--dim", "batch=9..3"]), 2, &["batch=9..3"]);
     let model = prepared("models/made/mlp.onnx");
     let out = scratch("usage").join("x.tgc");
-    fails(tgc().arg("build").arg(&model).arg("-o").arg(&out).args(["--target", "z80"]), 1, &["z80", "x86-64-v3"]);
-    fails(tgc().arg("build").arg(&model).arg("-o").arg(&out).args(["--dim", "bach=3"]), 1, &["bach", "batch"]);
+    fails(
+        tgc().arg("build").arg(&model).arg("-o").arg(&out).args(["--target", "z80"]),
+        1,
+        &["z80", "x86-64-v3"],
+    );
+    fails(
+        tgc().arg("build").arg(&model).arg("-o").arg(&out).args(["--dim", "bach=3"]),
+        1,
+        &["bach", "batch"],
+    );
     fails(tgc_run().args(["run"]), 2, &["Usage"]);
 }
 
@@ -58,7 +66,11 @@ fn inputs_of_a_run() {
     let run = |code: &str, words: &[&str]| {
         let f = dir.join("in.npz");
         npz(&f, code);
-        fails(tgc_run().arg("run").arg(&m).arg("--inputs").arg(&f).arg("-o").arg(dir.join("o.npz")), 1, words);
+        fails(
+            tgc_run().arg("run").arg(&m).arg("--inputs").arg(&f).arg("-o").arg(dir.join("o.npz")),
+            1,
+            words,
+        );
     };
     run("y=np.zeros((2, 784), np.float32)", &["`y`", "`x`"]);
     run("x=np.zeros((2, 784), np.float64)", &["`x`", "f64", "f32"]);
@@ -84,7 +96,11 @@ fn a_guard_that_does_not_hold() {
     let f = dir.join("in.npz");
     npz(&f, "x=np.zeros((2, 4), np.float32), y=np.zeros((3, 4), np.float32)");
     let m = artifact("models/made/guards.onnx");
-    fails(tgc_run().arg("run").arg(&m).arg("--inputs").arg(&f).arg("-o").arg(dir.join("o.npz")), 1, &["broadcast", "sum"]);
+    fails(
+        tgc_run().arg("run").arg(&m).arg("--inputs").arg(&f).arg("-o").arg(dir.join("o.npz")),
+        1,
+        &["broadcast", "sum"],
+    );
 }
 
 #[test]
@@ -93,7 +109,11 @@ fn an_index_out_of_range() {
     let f = dir.join("in.npz");
     npz(&f, "index=np.array([0, 5], np.int64)");
     let m = artifact("models/made/gather.onnx");
-    fails(tgc_run().arg("run").arg(&m).arg("--inputs").arg(&f).arg("-o").arg(dir.join("o.npz")), 1, &["lookup", "out of range"]);
+    fails(
+        tgc_run().arg("run").arg(&m).arg("--inputs").arg(&f).arg("-o").arg(dir.join("o.npz")),
+        1,
+        &["lookup", "out of range"],
+    );
 }
 
 #[test]

@@ -116,9 +116,17 @@ pub fn pub_items(tree: &Tree) -> Vec<(&'static str, usize, usize)> {
     let count = |name: &str| {
         let ours = written(tree)
             .filter(|s| crate_of(&crates, &s.path) == name && !s.path.starts_with("frontend/src/nn/"));
-        ours.flat_map(|s| s.live()).filter(|(_, _, code)| is_pub_item(code)).count()
+        let all = ours.flat_map(|s| s.live()).filter(|(_, _, code)| is_pub_item(code)).count();
+        if name == "tgc-ir" { all - op_structs(tree) } else { all }
     };
     PUB_ITEMS.iter().map(|(name, aim)| (*name, count(name), *aim)).collect()
+}
+
+/// Structs of the op table: each is one row, and rows have a ceiling of their own.
+fn op_structs(tree: &Tree) -> usize {
+    let ops = written(tree).filter(|s| s.path.starts_with("ir/src/ops/"));
+    let code = ops.flat_map(|s| s.live()).map(|(_, _, code)| code.trim_start());
+    code.filter(|c| c.starts_with("pub struct ") && c.trim_end().ends_with('{')).count()
 }
 
 fn is_pub_item(code: &str) -> bool {
@@ -290,15 +298,27 @@ pub fn private_words(tree: &Tree) -> Vec<String> {
     bad
 }
 
-/// Arms of a `match` on `Op` outside the op table's folder.
+/// Ops that are part of a program's structure and compute nothing of their own: they have no class to match on.
+const STRUCTURE: [&str; 8] =
+    ["Input", "Constant", "ConstDims", "Weight", "BindDim", "Fused", "Cond", "Repeat"];
+
+/// Arms of a `match` on `Op` outside the op table's folder, structure ops aside. Files with a type of their own called
+/// `Op` are not meant.
 pub fn op_matches(tree: &Tree) -> Vec<String> {
     let mut bad = Vec::new();
-    for source in
-        written(tree).filter(|s| !s.path.starts_with("ir/src/ops/") && !s.path.starts_with("tests/tidy/"))
-    {
+    let elsewhere = |s: &&Source| !s.path.starts_with("ir/src/ops/") && !s.path.starts_with("tests/tidy/");
+    for source in written(tree).filter(elsewhere) {
+        if source.code.contains("enum Op ") || source.code.contains(" as Op") {
+            continue;
+        }
         for (index, _, code) in source.live() {
             let pattern = code.split("=>").next().unwrap_or_default();
-            let names_op = words(pattern).any(|(at, w)| w == "Op" && pattern[at..].starts_with("Op::"));
+            let computes = |rest: &str| {
+                let name = rest.split(|c: char| !is_ident(c)).next().unwrap_or_default();
+                !STRUCTURE.contains(&name)
+            };
+            let names_op = words(pattern)
+                .any(|(at, w)| w == "Op" && pattern[at..].strip_prefix("Op::").is_some_and(computes));
             let is_arm = code.contains("=>") || code.trim_start().starts_with("| ");
             if names_op && is_arm && !pattern.contains(" = ") {
                 bad.push(format!("{}:{}: match on Op; match on its class instead", source.path, index + 1));

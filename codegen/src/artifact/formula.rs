@@ -30,7 +30,10 @@ fn atom(a: &Atom, slot: &dyn Fn(&str) -> Option<usize>) -> Result<Expr, Diag> {
             None => return Err(Diag::error("E-CG-011", format!("the symbol `{s}` is not declared"))),
         },
         Atom::Label(_) | Atom::Val(_) => {
-            return Err(Diag::error("E-CG-012", format!("`{a}` stands in a formula that is computed before the run")));
+            return Err(Diag::error(
+                "E-CG-012",
+                format!("`{a}` stands in a formula that is computed before the run"),
+            ));
         }
         Atom::FloorDiv(x, y) => {
             let (x, y) = two(x, y)?;

@@ -73,8 +73,9 @@ fn describe(work: &[(Kernel, Schedule)], target: &Target, image: &cpu::Image) ->
         let offset = image.symbols.iter().find(|x| x.0 == k.name).map(|x| x.1);
         kernels.push(rt::ImageKernel {
             kernel: i as u32,
-            offset: offset
-                .ok_or_else(|| Diag::error("E-CG-030", format!("the image has no code for kernel `{}`", k.name)))?,
+            offset: offset.ok_or_else(|| {
+                Diag::error("E-CG-030", format!("the image has no code for kernel `{}`", k.name))
+            })?,
             tiles: f(&schedule::tile_count(k, s))?,
             grain: rt::Expr::Const(1),
             scratch: f(&schedule::scratch(k, s))?,
@@ -100,16 +101,20 @@ fn substitute(kernels: &mut [Kernel], replace: &[Kernel]) -> Result<(), Vec<Diag
             );
             continue;
         };
-        let same = old.params == new.params
-            && old.args.len() == new.args.len()
-            && old.sites.len() == new.sites.len()
-            && old.args.iter().zip(&new.args).all(|(a, b)| {
-                (a.dtype, a.role, &a.dims, a.packed) == (b.dtype, b.role, &b.dims, b.packed)
-            });
+        let same =
+            old.params == new.params
+                && old.args.len() == new.args.len()
+                && old.sites.len() == new.sites.len()
+                && old.args.iter().zip(&new.args).all(|(a, b)| {
+                    (a.dtype, a.role, &a.dims, a.packed) == (b.dtype, b.role, &b.dims, b.packed)
+                });
         if !same {
             faults.push(
-                Diag::error("E-CG-032", format!("kernel `{}` has another signature than the generated one", new.name))
-                    .help("keep its dim parameters, arguments and sites as printed by --emit kernels"),
+                Diag::error(
+                    "E-CG-032",
+                    format!("kernel `{}` has another signature than the generated one", new.name),
+                )
+                .help("keep its dim parameters, arguments and sites as printed by --emit kernels"),
             );
             continue;
         }

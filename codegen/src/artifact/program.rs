@@ -139,7 +139,8 @@ impl<'m> Builder<'m> {
         }
         unbound(g, &symbols).map_err(one)?;
         for guard in g.all_guards() {
-            let place = if guard.at.place.is_empty() { String::new() } else { format!(" ({})", guard.at.place) };
+            let place =
+                if guard.at.place.is_empty() { String::new() } else { format!(" ({})", guard.at.place) };
             out.guards.push(rt::Guard {
                 pred: formula::pred(&guard.pred, &slot).map_err(one)?,
                 message: format!("{}{place}", guard.why),
@@ -182,7 +183,10 @@ impl<'m> Builder<'m> {
 
     fn add_weight(&mut self, name: &str, t: Tensor) -> Result<u32, Diag> {
         let Some(d) = dtype(t.dtype) else {
-            return Err(Diag::error("E-CG-004", format!("weight `{name}`: code for type {} is not built yet", t.dtype)));
+            return Err(Diag::error(
+                "E-CG-004",
+                format!("weight `{name}`: code for type {} is not built yet", t.dtype),
+            ));
         };
         let w = self.weights.len() as u32;
         self.manifest.weights.push(rt::WeightDecl {
@@ -215,7 +219,10 @@ impl<'m> Builder<'m> {
             return Err(faults);
         }
         lifetimes(&mut s);
-        Ok(rt::Program { buffers: s.buffers, segments: vec![rt::Segment { binds: Vec::new(), steps: s.steps }] })
+        Ok(rt::Program {
+            buffers: s.buffers,
+            segments: vec![rt::Segment { binds: Vec::new(), steps: s.steps }],
+        })
     }
 
     fn node(&mut self, s: &mut Steps, g: &Graph, id: NodeId, symbols: &SymTable) -> Result<(), Diag> {
@@ -252,14 +259,25 @@ impl<'m> Builder<'m> {
         }
     }
 
-    fn launch(&mut self, s: &mut Steps, g: &Graph, id: NodeId, region: &Graph, symbols: &SymTable) -> Result<(), Diag> {
+    fn launch(
+        &mut self,
+        s: &mut Steps,
+        g: &Graph,
+        id: NodeId,
+        region: &Graph,
+        symbols: &SymTable,
+    ) -> Result<(), Diag> {
         let operands = g.operands(id);
         let is_weight = |v: &Value| matches!(g.op_of(v.node), Some(Op::Weight(_) | Op::Constant(_)));
         let consts: Vec<bool> = operands.iter().map(is_weight).collect();
         let low = lower_region(region, symbols, &consts)?;
         let mut args = Vec::new();
         for v in &operands {
-            args.push(*s.of.get(v).ok_or_else(|| Diag::error("E-CG-023", "a launch reads a value without a buffer"))?);
+            args.push(
+                *s.of
+                    .get(v)
+                    .ok_or_else(|| Diag::error("E-CG-023", "a launch reads a value without a buffer"))?,
+            );
         }
         for r in 0..region.outputs().len() as u32 {
             let v = Value { node: id, result: r };
@@ -270,7 +288,8 @@ impl<'m> Builder<'m> {
         }
         let sites = low.sites.iter().zip(&low.kernel.sites).map(|(n, text)| site(region, *n, text)).collect();
         let kernel = self.share(low.kernel);
-        let dims = low.dims.iter().map(|d| formula::expr(d, &|s| symbols.slot(s))).collect::<Result<_, _>>()?;
+        let dims =
+            low.dims.iter().map(|d| formula::expr(d, &|s| symbols.slot(s))).collect::<Result<_, _>>()?;
         s.steps.push(rt::Step::Launch { kernel, args, dims, sites });
         Ok(())
     }
@@ -296,13 +315,25 @@ impl Steps {
     fn add(&mut self, g: &Graph, v: Value, kind: rt::BufferKind, symbols: &SymTable) -> Result<(), Diag> {
         let ty = g.ty(v).ok_or_else(|| Diag::error("E-CG-003", "a value has no type"))?;
         let Some(d) = dtype(ty.dtype) else {
-            return Err(Diag::error("E-CG-004", format!("code for values of type {} is not built yet", ty.dtype)));
+            return Err(Diag::error(
+                "E-CG-004",
+                format!("code for values of type {} is not built yet", ty.dtype),
+            ));
         };
         let bytes = ty.numel() * Dim::from(d.size());
         let size = formula::expr(&bytes, &|s| symbols.slot(s))?;
         self.of.insert(v, self.buffers.len() as u32);
         let name = format!("{}.{}", g.op_of(v.node).map_or("?", |o| o.name()), self.buffers.len());
-        self.buffers.push(rt::Buffer { name, dtype: d, kind, size, align: 64, alias: None, first: 0, last: 0 });
+        self.buffers.push(rt::Buffer {
+            name,
+            dtype: d,
+            kind,
+            size,
+            align: 64,
+            alias: None,
+            first: 0,
+            last: 0,
+        });
         Ok(())
     }
 }
@@ -315,8 +346,11 @@ fn port(
     loc: &Loc,
 ) -> Result<rt::Port, Diag> {
     let Some(d) = dtype(ty.dtype) else {
-        return Err(Diag::error("E-CG-004", format!("`{name}`: code for values of type {} is not built yet", ty.dtype))
-            .at(loc));
+        return Err(Diag::error(
+            "E-CG-004",
+            format!("`{name}`: code for values of type {} is not built yet", ty.dtype),
+        )
+        .at(loc));
     };
     let dims = ty.shape.iter().map(|d| formula::expr(d, slot)).collect::<Result<_, _>>()?;
     Ok(rt::Port { name: name.to_string(), dtype: d, dims, default })
@@ -333,9 +367,12 @@ fn unbound(g: &Graph, symbols: &SymTable) -> Result<(), Diag> {
         .collect();
     match symbols.iter().find(|(s, _)| !bound.contains(&***s)) {
         None => Ok(()),
-        Some((s, _)) => Err(Diag::error("E-CG-024", format!("the size `{s}` depends on data, or is no input's dim of its own"))
-            .note("code for sizes that are known only while the model runs is not built yet")
-            .help("the reference interpreter runs it; give the size as an input's dim")),
+        Some((s, _)) => Err(Diag::error(
+            "E-CG-024",
+            format!("the size `{s}` depends on data, or is no input's dim of its own"),
+        )
+        .note("code for sizes that are known only while the model runs is not built yet")
+        .help("the reference interpreter runs it; give the size as an input's dim")),
     }
 }
 
@@ -349,7 +386,8 @@ fn copies(s: &mut Steps, g: &Graph) -> Result<(), Diag> {
         if from.kind == rt::BufferKind::Output(i as u32) {
             continue;
         }
-        let copy = rt::Buffer { name: format!("copy.{i}"), kind: rt::BufferKind::Output(i as u32), ..from.clone() };
+        let copy =
+            rt::Buffer { name: format!("copy.{i}"), kind: rt::BufferKind::Output(i as u32), ..from.clone() };
         let bytes = copy.size.clone();
         s.steps.push(rt::Step::Copy { src, dst: s.buffers.len() as u32, bytes });
         s.buffers.push(copy);

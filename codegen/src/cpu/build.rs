@@ -266,7 +266,9 @@ impl<'c> Build<'c> {
         match self.width(v)?.cmp(&t.get_bit_width()) {
             std::cmp::Ordering::Equal => Ok(v),
             std::cmp::Ordering::Greater => convert!(self, build_int_truncate, IntValue, IntType, v, to),
-            std::cmp::Ordering::Less if signed => convert!(self, build_int_s_extend, IntValue, IntType, v, to),
+            std::cmp::Ordering::Less if signed => {
+                convert!(self, build_int_s_extend, IntValue, IntType, v, to)
+            }
             std::cmp::Ordering::Less => convert!(self, build_int_z_extend, IntValue, IntType, v, to),
         }
     }
@@ -434,7 +436,13 @@ pub(super) trait Emitter<'c>: Sized {
     fn build(&self) -> &Build<'c>;
 
     /// Runs `body` with `i = lo, lo + step ..` below `hi`.
-    fn each(&mut self, lo: V<'c>, hi: V<'c>, step: i64, body: &mut dyn FnMut(&mut Self, V<'c>) -> R<()>) -> R<()> {
+    fn each(
+        &mut self,
+        lo: V<'c>,
+        hi: V<'c>,
+        step: i64,
+        body: &mut dyn FnMut(&mut Self, V<'c>) -> R<()>,
+    ) -> R<()> {
         let before = self.build().here()?;
         let some = self.build().icmp(IntPredicate::SLT, lo, hi)?;
         if known(some) == Some(0) {

@@ -60,7 +60,9 @@ impl<'c> Emit<'c, '_> {
     fn multiply_add(&mut self, s: &Stage, c: &Copies<'c>, chains: &[Chain<'c>], dtype: DType) -> R<()> {
         for (u, chain) in chains.iter().enumerate() {
             let roots = self.at_copy(c, u, &mut |e| e.roots(s))?;
-            let &[a, b] = &roots[..] else { return Err(internal(self.kernel, "a product of other than two")) };
+            let &[a, b] = &roots[..] else {
+                return Err(internal(self.kernel, "a product of other than two"));
+            };
             let t = self.ir.widen(self.reg(dtype)?, c.width);
             let acc = self.ir.b.build_load(t, chain.part, "")?;
             let acc = self.fma(a, b, acc, dtype)?;
@@ -71,7 +73,8 @@ impl<'c> Emit<'c, '_> {
 
     /// Adds the chunk's sum to the total.
     fn flush(&mut self, chain: &Chain<'c>, t: super::build::T<'c>, dtype: DType) -> R<()> {
-        let (total, part) = (self.ir.b.build_load(t, chain.total, "")?, self.ir.b.build_load(t, chain.part, "")?);
+        let (total, part) =
+            (self.ir.b.build_load(t, chain.total, "")?, self.ir.b.build_load(t, chain.part, "")?);
         let sum = self.ir.op(if dtype.is_float() { Op::FAdd } else { Op::Add }, total, part)?;
         self.ir.b.build_store(chain.total, sum)?;
         Ok(())

@@ -112,7 +112,8 @@ pub(super) fn emit<'c, 'k>(
 impl<'c> Emit<'c, '_> {
     fn function(&mut self) -> R<()> {
         let params = self.ir.func.get_params();
-        let [V::PointerValue(args), V::PointerValue(dims), V::PointerValue(scratch), begin, end] = params[..] else {
+        let [V::PointerValue(args), V::PointerValue(dims), V::PointerValue(scratch), begin, end] = params[..]
+        else {
             return Err(internal(self.kernel, "a function of another type"));
         };
         let k = self.kernel;
@@ -157,13 +158,16 @@ impl<'c> Emit<'c, '_> {
     fn alias_scopes(&mut self) {
         let ctx = self.ir.ctx;
         let domain = ctx.metadata_node(&[ctx.metadata_string(&self.kernel.name).into()]);
-        let args = self.kernel.args.iter().enumerate().map(|(i, a)| {
-            (Buf::Arg(i as u32), matches!(a.role, Role::Out | Role::InOut), format!("a{i}"))
-        });
+        let args =
+            self.kernel.args.iter().enumerate().map(|(i, a)| {
+                (Buf::Arg(i as u32), matches!(a.role, Role::Out | Role::InOut), format!("a{i}"))
+            });
         let locals = (0..self.kernel.locals.len()).map(|i| (Buf::Local(i as u32), true, format!("l{i}")));
         let all: Vec<_> = args
             .chain(locals)
-            .map(|(b, own, name)| (b, own, ctx.metadata_node(&[ctx.metadata_string(&name).into(), domain.into()])))
+            .map(|(b, own, name)| {
+                (b, own, ctx.metadata_node(&[ctx.metadata_string(&name).into(), domain.into()]))
+            })
             .collect();
         for (buf, own, scope) in &all {
             let others: Vec<_> =
@@ -234,7 +238,8 @@ impl<'c> Emit<'c, '_> {
             match item {
                 Item::Stage(s) => {
                     let plan = self.schedule.stages.get(self.next_stage).copied();
-                    let plan = plan.unwrap_or(StageSchedule { vector: None, width: 1, unroll: 1, block: (1, 1) });
+                    let plan =
+                        plan.unwrap_or(StageSchedule { vector: None, width: 1, unroll: 1, block: (1, 1) });
                     self.next_stage += 1;
                     if plan.block != (1, 1) {
                         return Err(refused(self.kernel, "register blocks of contractions"));

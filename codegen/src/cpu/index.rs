@@ -49,12 +49,15 @@ impl<'c> Emit<'c, '_> {
     /// Code for a dim: a 64-bit scalar, or a vector where it depends on the vector label or a vector value.
     pub(super) fn dim(&self, d: &Dim) -> R<V<'c>> {
         let b = &self.ir;
-        let mut terms: Vec<(u32, i128, &[Atom])> =
-            d.terms().map(|(c, a)| (a.iter().map(|a| self.depth(&Dim::atom(a.clone()))).max().unwrap_or(0), c, a)).collect();
+        let mut terms: Vec<(u32, i128, &[Atom])> = d
+            .terms()
+            .map(|(c, a)| (a.iter().map(|a| self.depth(&Dim::atom(a.clone()))).max().unwrap_or(0), c, a))
+            .collect();
         terms.sort_by_key(|t| t.0);
         let mut sum = None;
         for (_, coeff, atoms) in terms {
-            let mut atoms: Vec<(u32, &Atom)> = atoms.iter().map(|a| (self.depth(&Dim::atom(a.clone())), a)).collect();
+            let mut atoms: Vec<(u32, &Atom)> =
+                atoms.iter().map(|a| (self.depth(&Dim::atom(a.clone())), a)).collect();
             atoms.sort_by_key(|a| a.0);
             let mut product = None;
             for (_, a) in atoms {
@@ -84,7 +87,8 @@ impl<'c> Emit<'c, '_> {
     }
 
     fn coefficient(&self, c: i128) -> R<V<'c>> {
-        let c = i64::try_from(c).map_err(|_| internal(self.kernel, &format!("an index with the factor {c}")))?;
+        let c =
+            i64::try_from(c).map_err(|_| internal(self.kernel, &format!("an index with the factor {c}")))?;
         Ok(self.ir.i64(c))
     }
 

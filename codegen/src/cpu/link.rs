@@ -2,7 +2,10 @@
 //! the few relocations that position-independent kernels have and refuses all others.
 
 use object::read::elf::ElfFile64;
-use object::{Architecture, LittleEndian, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget, SectionKind, SymbolSection};
+use object::{
+    Architecture, LittleEndian, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget,
+    SectionKind, SymbolSection,
+};
 use std::collections::BTreeMap;
 use tgc_ir::diag::Diag;
 
@@ -48,10 +51,20 @@ fn place(name: &str, file: &File<'_>, image: &mut Vec<u8>) -> Result<BTreeMap<us
     for s in file.sections() {
         let section = s.name().unwrap_or("?");
         let wanted = match s.kind() {
-            SectionKind::Text | SectionKind::ReadOnlyData | SectionKind::ReadOnlyString => !section.starts_with(".eh_frame"),
-            SectionKind::Data | SectionKind::UninitializedData | SectionKind::Tls | SectionKind::UninitializedTls
-            | SectionKind::ReadOnlyDataWithRel if s.size() > 0 => {
-                return Err(fail(name, &format!("it has the section {section}, which would have to be written at load")));
+            SectionKind::Text | SectionKind::ReadOnlyData | SectionKind::ReadOnlyString => {
+                !section.starts_with(".eh_frame")
+            }
+            SectionKind::Data
+            | SectionKind::UninitializedData
+            | SectionKind::Tls
+            | SectionKind::UninitializedTls
+            | SectionKind::ReadOnlyDataWithRel
+                if s.size() > 0 =>
+            {
+                return Err(fail(
+                    name,
+                    &format!("it has the section {section}, which would have to be written at load"),
+                ));
             }
             _ => false,
         };
@@ -59,8 +72,14 @@ fn place(name: &str, file: &File<'_>, image: &mut Vec<u8>) -> Result<BTreeMap<us
             continue;
         }
         let data = s.data().map_err(|e| fail(name, &e.to_string()))?;
-        let align = usize::try_from(s.align().clamp(1, 4096)).unwrap_or(64).max(if s.kind() == SectionKind::Text { 64 } else { 1 });
-        let filler = if s.kind() == SectionKind::Text && file.architecture() == Architecture::X86_64 { 0xcc } else { 0 };
+        let align = usize::try_from(s.align().clamp(1, 4096))
+            .unwrap_or(64)
+            .max(if s.kind() == SectionKind::Text { 64 } else { 1 });
+        let filler = if s.kind() == SectionKind::Text && file.architecture() == Architecture::X86_64 {
+            0xcc
+        } else {
+            0
+        };
         image.resize(image.len().next_multiple_of(align), filler);
         if image.len().saturating_add(data.len()) > LIMIT {
             return Err(fail(name, "the image would be greater than 2 GB"));
@@ -71,7 +90,12 @@ fn place(name: &str, file: &File<'_>, image: &mut Vec<u8>) -> Result<BTreeMap<us
     Ok(places)
 }
 
-fn relocate(name: &str, file: &File<'_>, places: &BTreeMap<usize, u64>, image: &mut [u8]) -> Result<(), Diag> {
+fn relocate(
+    name: &str,
+    file: &File<'_>,
+    places: &BTreeMap<usize, u64>,
+    image: &mut [u8],
+) -> Result<(), Diag> {
     for s in file.sections() {
         let Some(&base) = places.get(&s.index().0) else { continue };
         for (at, r) in s.relocations() {
@@ -83,8 +107,9 @@ fn relocate(name: &str, file: &File<'_>, places: &BTreeMap<usize, u64>, image: &
                 SymbolSection::Section(i) => places.get(&i.0).map(|p| p + symbol.address()),
                 _ => None,
             };
-            let target = target
-                .ok_or_else(|| fail(name, &format!("`{}` is not in the object", symbol.name().unwrap_or("?"))))?;
+            let target = target.ok_or_else(|| {
+                fail(name, &format!("`{}` is not in the object", symbol.name().unwrap_or("?")))
+            })?;
             let RelocationFlags::Elf { r_type } = r.flags() else {
                 return Err(fail(name, "a relocation that is not ELF's"));
             };
@@ -96,7 +121,12 @@ fn relocate(name: &str, file: &File<'_>, places: &BTreeMap<usize, u64>, image: &
                 Architecture::Aarch64 => patch_arm(r_type, field, value, place),
                 _ => None,
             };
-            done.ok_or_else(|| fail(name, &format!("relocation of type {r_type} at {at:#x}, or its displacement, is not allowed")))?;
+            done.ok_or_else(|| {
+                fail(
+                    name,
+                    &format!("relocation of type {r_type} at {at:#x}, or its displacement, is not allowed"),
+                )
+            })?;
         }
     }
     Ok(())

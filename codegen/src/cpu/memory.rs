@@ -31,8 +31,12 @@ impl<'c> Emit<'c, '_> {
     fn place(&self, buf: Buf, index: &[Dim]) -> R<Place<'c>> {
         let k = self.kernel;
         let dtype = k.dtype(buf);
-        let elem = self.ir.mem(dtype).ok_or_else(|| refused(k, &format!("values of type {dtype} in compiled code")))?;
-        let bad = || internal(k, "an access to a buffer that is not there, or with a wrong number of indices");
+        let elem = self
+            .ir
+            .mem(dtype)
+            .ok_or_else(|| refused(k, &format!("values of type {dtype} in compiled code")))?;
+        let bad =
+            || internal(k, "an access to a buffer that is not there, or with a wrong number of indices");
         let (base, extents, index) = match buf {
             Buf::Arg(i) => {
                 let a = k.args.get(i as usize).ok_or_else(bad)?;

@@ -39,7 +39,8 @@ use std::sync::Once;
 use tgc_ir::diag::{Diag, Loc};
 
 /// Passes over a kernel's function: stack slots to registers, common parts once, loop-invariant parts out of loops.
-const PASSES: &str = "mem2reg,early-cse<memssa>,instcombine<no-verify-fixpoint>,loop-mssa(licm),early-cse<memssa>,adce";
+const PASSES: &str =
+    "mem2reg,early-cse<memssa>,instcombine<no-verify-fixpoint>,loop-mssa(licm),early-cse<memssa>,adce";
 
 /// Why emission ended.
 enum Fail {
@@ -82,10 +83,13 @@ fn bug(k: &Kernel, what: &str) -> Diag {
 /// Compiles one kernel to an object file that defines one symbol, the kernel's name.
 pub fn compile(kernel: &Kernel, schedule: &Schedule, target: &Target) -> Result<Vec<u8>, Diag> {
     let object = generate(kernel, schedule, target, Some(FileType::Object))?;
-    let file = object::File::parse(&object[..]).map_err(|e| bug(kernel, &format!("LLVM's object cannot be read: {e}")))?;
+    let file = object::File::parse(&object[..])
+        .map_err(|e| bug(kernel, &format!("LLVM's object cannot be read: {e}")))?;
     match file.symbols().find(|s| s.is_undefined() && !s.name_bytes().is_ok_and(<[u8]>::is_empty)) {
         None => Ok(object),
-        Some(s) => Err(bug(kernel, &format!("the code calls `{}`, which no artifact has", s.name().unwrap_or("?")))),
+        Some(s) => {
+            Err(bug(kernel, &format!("the code calls `{}`, which no artifact has", s.name().unwrap_or("?"))))
+        }
     }
 }
 
@@ -124,7 +128,12 @@ fn generate(k: &Kernel, s: &Schedule, target: &Target, file: Option<FileType>) -
     finish(k, &ir, &machine, file)
 }
 
-fn finish(k: &Kernel, ir: &Build<'_>, machine: &TargetMachine, file: Option<FileType>) -> Result<Vec<u8>, Diag> {
+fn finish(
+    k: &Kernel,
+    ir: &Build<'_>,
+    machine: &TargetMachine,
+    file: Option<FileType>,
+) -> Result<Vec<u8>, Diag> {
     let m = &ir.module;
     m.set_triple(&machine.get_triple());
     m.set_data_layout(&machine.get_target_data().get_data_layout());
@@ -149,7 +158,9 @@ fn catch_fatal_errors(kernel: &str) {
         // SAFETY: LLVM passes a C string that lives during the call.
         let message = unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned();
         let kernel = COMPILING.with(|c| c.try_borrow().map(|c| c.clone()).unwrap_or_default());
-        eprintln!("error[E-CPU-009]: internal error in code generation: LLVM: {message}\n  at: kernel {kernel}");
+        eprintln!(
+            "error[E-CPU-009]: internal error in code generation: LLVM: {message}\n  at: kernel {kernel}"
+        );
         std::process::exit(3);
     }
     static ONCE: Once = Once::new();

@@ -37,7 +37,10 @@ impl<'c> Emit<'c, '_> {
         let mut arrays = Vec::new();
         for &d in &types {
             let t = self.ir.mem(d).map(|t| self.ir.widen(t, width));
-            arrays.push(self.ir.slot_array(t.ok_or_else(|| internal(self.kernel, "a state without a type"))?, lanes)?);
+            arrays.push(
+                self.ir
+                    .slot_array(t.ok_or_else(|| internal(self.kernel, "a state without a type"))?, lanes)?,
+            );
         }
         let p = Partials { arrays, types, count: lanes, width };
         let init = r.init.iter().map(|&s| self.constant(s)).collect::<R<Vec<_>>>()?;
@@ -164,7 +167,13 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A reduction label at `base`: in vectors when `w` is above 1, else beside the vector label of the point, if any.
-    fn lanes_in_red(&mut self, label: u32, base: V<'c>, w: u32, body: &mut dyn FnMut(&mut Self) -> R<()>) -> R<()> {
+    fn lanes_in_red(
+        &mut self,
+        label: u32,
+        base: V<'c>,
+        w: u32,
+        body: &mut dyn FnMut(&mut Self) -> R<()>,
+    ) -> R<()> {
         if w > 1 { self.lanes_of(label, base, w, body) } else { self.scoped(label, base, body) }
     }
 

@@ -30,7 +30,10 @@ impl<'c> Emit<'c, '_> {
                 *slot = Some((v, *dtype));
             }
         }
-        e.roots.iter().map(|&r| values.get(r as usize).copied().ok_or_else(|| self.no("a missing root"))).collect()
+        e.roots
+            .iter()
+            .map(|&r| values.get(r as usize).copied().ok_or_else(|| self.no("a missing root")))
+            .collect()
     }
 
     fn no(&self, what: &str) -> Fail {
@@ -38,7 +41,8 @@ impl<'c> Emit<'c, '_> {
     }
 
     fn node(&self, node: &ENode, dtype: DType, e: &Expr, values: &[V<'c>]) -> R<V<'c>> {
-        let at = |i: u32| values.get(i as usize).copied().ok_or_else(|| self.no("an operand that comes later"));
+        let at =
+            |i: u32| values.get(i as usize).copied().ok_or_else(|| self.no("an operand that comes later"));
         match *node {
             ENode::Arg(_) => Err(self.no("an input in this place")),
             ENode::Const(s) => self.constant(s),
@@ -64,7 +68,9 @@ impl<'c> Emit<'c, '_> {
         match t {
             T::IntType(t) => Ok(t.const_int(bits, false).into()),
             t => {
-                let i = self.ir.ctx.custom_width_int_type(std::num::NonZero::new(width).unwrap_or(std::num::NonZero::<u32>::MIN));
+                let i = self.ir.ctx.custom_width_int_type(
+                    std::num::NonZero::new(width).unwrap_or(std::num::NonZero::<u32>::MIN),
+                );
                 let i = i.map_err(|e| Fail::Llvm(e.to_string()))?;
                 self.ir.bitcast(i.const_int(bits, false).into(), t)
             }
@@ -146,7 +152,9 @@ impl<'c> Emit<'c, '_> {
                 let r = self.bin_float(op, self.f16_to_f32(x)?, self.f16_to_f32(y)?)?;
                 self.f32_to_f16(r)
             }
-            DType::F16 | DType::BF16 => Err(self.no(&format!("`{}` of {d} that the math lowering left", op.name()))),
+            DType::F16 | DType::BF16 => {
+                Err(self.no(&format!("`{}` of {d} that the math lowering left", op.name())))
+            }
             d if d.is_float() => self.bin_float(op, x, y),
             d if d.is_int() => self.bin_int(op, x, y, d),
             d => Err(self.no(&format!("`{}` of {d}", op.name()))),

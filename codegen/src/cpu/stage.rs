@@ -65,7 +65,8 @@ impl<'c> Emit<'c, '_> {
             Some((label, lo, len)) => {
                 let width = i64::from(plan.width);
                 let unroll = e.copies(s, plan);
-                let sizes: Vec<i64> = if unroll > 1 { vec![width * unroll, width, 1] } else { vec![width, 1] };
+                let sizes: Vec<i64> =
+                    if unroll > 1 { vec![width * unroll, width, 1] } else { vec![width, 1] };
                 e.blocks(lo, len, &sizes, &mut |e, first, size| {
                     let width = if size == 1 { 1 } else { width };
                     let mut bases = vec![first];
@@ -124,7 +125,12 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Runs `body` at copy `u`.
-    pub(super) fn at_copy<X>(&mut self, c: &Copies<'c>, u: usize, body: &mut dyn FnMut(&mut Self) -> R<X>) -> R<X> {
+    pub(super) fn at_copy<X>(
+        &mut self,
+        c: &Copies<'c>,
+        u: usize,
+        body: &mut dyn FnMut(&mut Self) -> R<X>,
+    ) -> R<X> {
         match (c.label, c.bases.get(u)) {
             (Some(label), Some(&base)) => self.lanes_of(label, base, c.width, body),
             _ => body(self),
@@ -163,7 +169,10 @@ impl<'c> Emit<'c, '_> {
             for (u, r) in results.iter_mut().enumerate() {
                 let n = r.len();
                 *r = self.at_copy(c, u, &mut |e| {
-                    e.expr(post, false, &mut |e, i| match (r.get(i as usize), s.loads.get((i as usize).wrapping_sub(n))) {
+                    e.expr(post, false, &mut |e, i| match (
+                        r.get(i as usize),
+                        s.loads.get((i as usize).wrapping_sub(n)),
+                    ) {
                         (Some(v), _) => Ok(*v),
                         (None, Some(l)) => e.read(l),
                         _ => Err(internal(e.kernel, "a load that is not there")),

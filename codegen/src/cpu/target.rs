@@ -24,7 +24,8 @@ pub struct Target {
 }
 
 const V2: &[&str] = &[
-    "cmov", "crc32", "cx16", "cx8", "fxsr", "mmx", "popcnt", "sahf", "sse", "sse2", "sse3", "sse4.1", "sse4.2", "ssse3", "x87",
+    "cmov", "crc32", "cx16", "cx8", "fxsr", "mmx", "popcnt", "sahf", "sse", "sse2", "sse3", "sse4.1",
+    "sse4.2", "ssse3", "x87",
 ];
 const V3: &[&str] = &["avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"];
 const V4: &[&str] = &["avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"];
@@ -72,12 +73,18 @@ impl Target {
         for f in parts {
             let Some((_, needs)) = more.iter().find(|m| m.0 == f) else {
                 let names: Vec<&str> = more.iter().map(|m| m.0).collect();
-                return Err(Diag::error("E-CPU-001", format!("target `{base}` cannot be given the feature `{f}`"))
-                    .note(format!("features that can be added are {}", names.join(", "))));
+                return Err(Diag::error(
+                    "E-CPU-001",
+                    format!("target `{base}` cannot be given the feature `{f}`"),
+                )
+                .note(format!("features that can be added are {}", names.join(", "))));
             };
             if !features.iter().any(|have| have == needs) {
-                return Err(Diag::error("E-CPU-001", format!("feature `{f}` needs `{needs}`, which `{base}` lacks"))
-                    .help("choose a higher base, such as x86-64-v4"));
+                return Err(Diag::error(
+                    "E-CPU-001",
+                    format!("feature `{f}` needs `{needs}`, which `{base}` lacks"),
+                )
+                .help("choose a higher base, such as x86-64-v4"));
             }
             features.push(f.to_string());
         }
@@ -163,13 +170,18 @@ const V1: &[&str] = &["cmov", "cx8", "fxsr", "mmx", "sse", "sse2", "x87"];
 fn native_features() -> Result<Vec<String>, Diag> {
     let llvm = TargetMachine::get_host_cpu_features().to_string();
     let llvm: Vec<&str> = llvm.split(',').filter_map(|f| f.strip_prefix('+')).collect();
-    let both: Vec<String> =
-        tgc_runtime::host_features().into_iter().filter(|f| llvm.contains(f) || V1.contains(f)).map(str::to_string).collect();
+    let both: Vec<String> = tgc_runtime::host_features()
+        .into_iter()
+        .filter(|f| llvm.contains(f) || V1.contains(f))
+        .map(str::to_string)
+        .collect();
     let least: &[&str] = if native_arch() == "x86_64" { V2 } else { ARM };
     match least.iter().find(|f| !both.iter().any(|b| b == *f)) {
         None => Ok(both),
-        Some(f) => Err(Diag::error("E-CPU-001", format!("this CPU cannot be a native target: it lacks `{f}`"))
-            .help("name the target of the machine that will run the model, such as x86-64-v3")),
+        Some(f) => {
+            Err(Diag::error("E-CPU-001", format!("this CPU cannot be a native target: it lacks `{f}`"))
+                .help("name the target of the machine that will run the model, such as x86-64-v3"))
+        }
     }
 }
 

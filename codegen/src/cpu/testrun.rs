@@ -61,7 +61,10 @@ impl Guarded {
             let map = NonNull::new(map.cast::<u8>()).unwrap();
             let first = map.add(PAGE);
             if inner > 0 {
-                assert_eq!(libc::mprotect(first.as_ptr().cast(), inner, libc::PROT_READ | libc::PROT_WRITE), 0);
+                assert_eq!(
+                    libc::mprotect(first.as_ptr().cast(), inner, libc::PROT_READ | libc::PROT_WRITE),
+                    0
+                );
             }
             let at = if at_end { first.add(inner - bytes.len()) } else { first };
             at.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());

@@ -72,7 +72,20 @@ impl Stream {
     }
 
     fn tensor(&mut self, dtype: DType, shape: &[usize]) -> Tensor {
-        let special = [0.0, -0.0, 1.0, -1.5, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e-40, 3e38, 127.5, -129.0, 2147483648.0];
+        let special = [
+            0.0,
+            -0.0,
+            1.0,
+            -1.5,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::NAN,
+            1e-40,
+            3e38,
+            127.5,
+            -129.0,
+            2147483648.0,
+        ];
         let count: usize = shape.iter().product();
         let elems: Vec<Scalar> = (0..count)
             .map(|_| {
@@ -81,7 +94,11 @@ impl Stream {
                     let v = if r % 4 == 0 { r as i64 % 3 } else { r as i64 ^ (self.next() as i64) << 32 };
                     return Scalar::from_int(dtype, i128::from(v));
                 }
-                let v = if r % 16 == 0 { special[(r / 16) as usize % special.len()] } else { (r % 20001) as f64 / 1000.0 - 10.0 };
+                let v = if r % 16 == 0 {
+                    special[(r / 16) as usize % special.len()]
+                } else {
+                    (r % 20001) as f64 / 1000.0 - 10.0
+                };
                 Scalar::from_f64(dtype, v)
             })
             .collect();
@@ -94,7 +111,11 @@ fn plain(vector: Option<u32>, width: u32, unroll: u32) -> StageSchedule {
 }
 
 fn targets() -> Vec<Target> {
-    ["x86-64-v3", "x86-64-v4", "native"].map(|t| Target::parse(t).unwrap()).into_iter().filter(Target::runs_here).collect()
+    ["x86-64-v3", "x86-64-v4", "native"]
+        .map(|t| Target::parse(t).unwrap())
+        .into_iter()
+        .filter(Target::runs_here)
+        .collect()
 }
 
 fn same(a: &Tensor, b: &Tensor) -> bool {
@@ -223,11 +244,18 @@ fn fill_reads_nothing_outside() {
         for step in [1i64, 2] {
             let at = n(step) * l(1) + l(0) - n(3);
             let inside = if step == 2 { inside.clone() } else { Pred::in_box(&at, &n(0), &s("d0")) };
-            let x = Load { from: Buf::Arg(0), index: vec![at], mode: Mode::Fill(inside, Scalar::from_f64(DType::F32, fill)) };
+            let x = Load {
+                from: Buf::Arg(0),
+                index: vec![at],
+                mode: Mode::Fill(inside, Scalar::from_f64(DType::F32, fill)),
+            };
             let st = stage("pad", &[0, 1], Kind::Map, vec![x], e.clone(), vec![store(1, &[l(0), l(1)], 0)]);
             let k = kernel(
                 &["d0"],
-                vec![arg("x", DType::F32, &[s("d0")], Role::In), arg("y", DType::F32, &[n(5), n(29)], Role::Out)],
+                vec![
+                    arg("x", DType::F32, &[s("d0")], Role::In),
+                    arg("y", DType::F32, &[n(5), n(29)], Role::Out),
+                ],
                 &[n(5), n(29)],
                 vec![st],
             );
@@ -258,16 +286,26 @@ fn arg_max() -> Reducer {
         e.roots = vec![v2, i2];
     };
     let mut step = Expr::default();
-    let (v, i, x, p) = (step.arg(0, DType::F32), step.arg(1, DType::I64), step.arg(2, DType::F32), step.arg(3, DType::I64));
+    let (v, i, x, p) =
+        (step.arg(0, DType::F32), step.arg(1, DType::I64), step.arg(2, DType::F32), step.arg(3, DType::I64));
     pick(&mut step, v, i, x, p);
     let mut combine = Expr::default();
-    let (v, i, w, j) =
-        (combine.arg(0, DType::F32), combine.arg(1, DType::I64), combine.arg(2, DType::F32), combine.arg(3, DType::I64));
+    let (v, i, w, j) = (
+        combine.arg(0, DType::F32),
+        combine.arg(1, DType::I64),
+        combine.arg(2, DType::F32),
+        combine.arg(3, DType::I64),
+    );
     pick(&mut combine, v, i, w, j);
     let mut finish = Expr::default();
     let (v, i) = (finish.arg(0, DType::F32), finish.arg(1, DType::I64));
     finish.roots = vec![v, i];
-    Reducer { init: vec![Scalar::from_f64(DType::F32, f64::NEG_INFINITY), Scalar::from_int(DType::I64, 0)], step, combine, finish }
+    Reducer {
+        init: vec![Scalar::from_f64(DType::F32, f64::NEG_INFINITY), Scalar::from_int(DType::I64, 0)],
+        step,
+        combine,
+        finish,
+    }
 }
 
 fn reduce_kernel(reducer: Reducer, lanes: u32, rows: bool, dtype: DType) -> Kernel {
@@ -290,7 +328,8 @@ fn reduce_kernel(reducer: Reducer, lanes: u32, rows: bool, dtype: DType) -> Kern
 fn check_reduce(k: &Kernel, lanes: u32) {
     let case = |d0: usize| {
         let mut r = Stream(d0 as u64 + 1);
-        let shape: Vec<usize> = k.args[0].dims.iter().map(|d| d.as_const().map_or(d0, |v| v as usize)).collect();
+        let shape: Vec<usize> =
+            k.args[0].dims.iter().map(|d| d.as_const().map_or(d0, |v| v as usize)).collect();
         let mut args = vec![r.tensor(k.args[0].dtype, &shape)];
         for a in &k.args[1..] {
             args.push(Tensor::from_f64(a.dtype, &[11], &[0.0; 11]));
@@ -333,10 +372,8 @@ fn contract_kernel(dtype: DType, k_dims: &[Dim], chunk: u32, post: bool) -> Kern
         v.insert(if first { 0 } else { v.len() }, more);
         v
     };
-    let mut loads = vec![
-        load(0, &[vec![l(0)], red.clone()].concat()),
-        load(1, &[red.clone(), vec![l(1)]].concat()),
-    ];
+    let mut loads =
+        vec![load(0, &[vec![l(0)], red.clone()].concat()), load(1, &[red.clone(), vec![l(1)]].concat())];
     let mut args = vec![
         arg("a", dtype, &dims(s("d0"), true), Role::In),
         arg("b", dtype, &dims(n(19), false), Role::Const),
@@ -346,7 +383,8 @@ fn contract_kernel(dtype: DType, k_dims: &[Dim], chunk: u32, post: bool) -> Kern
         loads.push(load(3, &[l(1)]));
         args.push(arg("bias", dtype, &[n(19)], Role::Const));
     }
-    let mut st = stage("matmul", &[0, 1], Kind::Contract { chunk }, loads, e, vec![store(2, &[l(0), l(1)], 0)]);
+    let mut st =
+        stage("matmul", &[0, 1], Kind::Contract { chunk }, loads, e, vec![store(2, &[l(0), l(1)], 0)]);
     st.red = reds;
     if post {
         let mut p = Expr::default();
@@ -387,7 +425,11 @@ fn contractions_keep_chains_and_chunks() {
                 args[2] = Tensor::from_f64(dtype, &[d0, 19], &vec![0.0; d0 * 19]);
                 (vec![d0 as i64, d1 as i64], args)
             };
-            let plans = [one(&[2, 19], plain(Some(1), 4, 3)), one(&[4, 8], plain(Some(1), 8, 1)), one(&[2, 19], plain(Some(0), 2, 1))];
+            let plans = [
+                one(&[2, 19], plain(Some(1), 4, 3)),
+                one(&[4, 8], plain(Some(1), 8, 1)),
+                one(&[2, 19], plain(Some(0), 2, 1)),
+            ];
             check_cases(&k, &[(1, 0), (3, 1), (2, 4), (2, 13), (0, 3)].map(case), &plans);
         }
     }
@@ -400,38 +442,93 @@ fn stages_share_locals_of_a_tile() {
     let x = id.arg(0, DType::F32);
     id.roots = vec![x];
     let row = |from: Buf, index: Vec<Dim>| Load { from, index, mode: Mode::Proved };
-    let to = |b: u32, index: Vec<Dim>| Store { to: Buf::Local(b), index, value: 0, op: Combine::Set, site: 0 };
+    let to =
+        |b: u32, index: Vec<Dim>| Store { to: Buf::Local(b), index, value: 0, op: Combine::Set, site: 0 };
     let reduce = |reducer| Kind::Reduce { reducer, lanes: 64 };
-    let mut greatest = stage("max", &[0], reduce(sum_reducer(Bin::Max, DType::F32)), vec![row(Buf::Arg(0), vec![l(0), l(1)])], id.clone(), vec![to(0, vec![l(0)])]);
+    let mut greatest = stage(
+        "max",
+        &[0],
+        reduce(sum_reducer(Bin::Max, DType::F32)),
+        vec![row(Buf::Arg(0), vec![l(0), l(1)])],
+        id.clone(),
+        vec![to(0, vec![l(0)])],
+    );
     greatest.red = vec![(1, s("d1"))];
     let mut e = Expr::default();
     let (a, b) = (e.arg(0, DType::F32), e.arg(1, DType::F32));
     e.roots = vec![e.bin(Bin::Sub, a, b)];
-    let mut shift = stage("sub", &[0], Kind::Map, vec![row(Buf::Arg(0), vec![l(0), l(2)]), row(Buf::Local(0), vec![l(0)])], e, vec![to(1, vec![l(0), l(2)])]);
+    let mut shift = stage(
+        "sub",
+        &[0],
+        Kind::Map,
+        vec![row(Buf::Arg(0), vec![l(0), l(2)]), row(Buf::Local(0), vec![l(0)])],
+        e,
+        vec![to(1, vec![l(0), l(2)])],
+    );
     shift.inner = vec![(2, s("d1"))];
-    let mut total = stage("sum", &[0], reduce(sum_reducer(Bin::Add, DType::F32)), vec![row(Buf::Local(1), vec![l(0), l(3)])], id, vec![to(2, vec![l(0)])]);
+    let mut total = stage(
+        "sum",
+        &[0],
+        reduce(sum_reducer(Bin::Add, DType::F32)),
+        vec![row(Buf::Local(1), vec![l(0), l(3)])],
+        id,
+        vec![to(2, vec![l(0)])],
+    );
     total.red = vec![(3, s("d1"))];
     let mut e = Expr::default();
     let (a, b) = (e.arg(0, DType::F32), e.arg(1, DType::F32));
     e.roots = vec![e.bin(Bin::Div, a, b)];
-    let mut div = stage("div", &[0], Kind::Map, vec![row(Buf::Local(1), vec![l(0), l(4)]), row(Buf::Local(2), vec![l(0)])], e, vec![store(1, &[l(0), l(4)], 0)]);
+    let mut div = stage(
+        "div",
+        &[0],
+        Kind::Map,
+        vec![row(Buf::Local(1), vec![l(0), l(4)]), row(Buf::Local(2), vec![l(0)])],
+        e,
+        vec![store(1, &[l(0), l(4)], 0)],
+    );
     div.inner = vec![(4, s("d1"))];
     let mut k = kernel(
         &["d0", "d1"],
-        vec![arg("x", DType::F32, &[s("d0"), s("d1")], Role::In), arg("y", DType::F32, &[s("d0"), s("d1")], Role::Out)],
+        vec![
+            arg("x", DType::F32, &[s("d0"), s("d1")], Role::In),
+            arg("y", DType::F32, &[s("d0"), s("d1")], Role::Out),
+        ],
         &[s("d0")],
         vec![greatest, shift, total, div],
     );
     let tile = || LocalAxis::Tile { grid: 0, lo: 0, hi: 0 };
     let local = |name: &str, axes| Local { name: name.into(), dtype: DType::F32, axes };
-    k.locals = vec![local("m", vec![tile()]), local("t", vec![tile(), LocalAxis::Full(s("d1"))]), local("s", vec![tile()])];
+    k.locals = vec![
+        local("m", vec![tile()]),
+        local("t", vec![tile(), LocalAxis::Full(s("d1"))]),
+        local("s", vec![tile()]),
+    ];
     let case = |(d0, d1): (usize, usize)| {
-        let args = vec![Stream(5).tensor(DType::F32, &[d0, d1]), Tensor::from_f64(DType::F32, &[d0, d1], &vec![0.0; d0 * d1])];
+        let args = vec![
+            Stream(5).tensor(DType::F32, &[d0, d1]),
+            Tensor::from_f64(DType::F32, &[d0, d1], &vec![0.0; d0 * d1]),
+        ];
         (vec![d0 as i64, d1 as i64], args)
     };
     let plans = [
-        Schedule { tiles: vec![2], stages: vec![plain(Some(1), 16, 1), plain(Some(2), 8, 2), plain(Some(3), 16, 1), plain(Some(4), 8, 1)] },
-        Schedule { tiles: vec![4], stages: vec![plain(Some(0), 4, 1), plain(Some(0), 4, 1), plain(Some(0), 2, 1), plain(Some(4), 4, 4)] },
+        Schedule {
+            tiles: vec![2],
+            stages: vec![
+                plain(Some(1), 16, 1),
+                plain(Some(2), 8, 2),
+                plain(Some(3), 16, 1),
+                plain(Some(4), 8, 1),
+            ],
+        },
+        Schedule {
+            tiles: vec![4],
+            stages: vec![
+                plain(Some(0), 4, 1),
+                plain(Some(0), 4, 1),
+                plain(Some(0), 2, 1),
+                plain(Some(4), 4, 4),
+            ],
+        },
     ];
     check_cases(&k, &[(5, 77), (1, 3), (3, 0), (4, 128)].map(case), &plans);
 }
@@ -447,7 +544,14 @@ fn gather_kernel() -> Kernel {
     let x = e.arg(1, DType::F32);
     e.roots = vec![x];
     let read = Load { from: Buf::Arg(0), index: vec![Dim::val(at), l(1)], mode: Mode::Trap(1, Pred::True) };
-    let st = stage("gather", &[0, 1], Kind::Map, vec![load(1, &[l(0)]), read], e, vec![store(2, &[l(0), l(1)], 0)]);
+    let st = stage(
+        "gather",
+        &[0, 1],
+        Kind::Map,
+        vec![load(1, &[l(0)]), read],
+        e,
+        vec![store(2, &[l(0), l(1)], 0)],
+    );
     let mut k = kernel(
         &["d0"],
         vec![
@@ -480,11 +584,17 @@ fn gathers_check_their_indices() {
 
 #[test]
 fn scatters_combine_in_order() {
-    for (op, dtype) in [(Combine::Add, DType::F32), (Combine::Set, DType::F32), (Combine::Max, DType::I64), (Combine::Mul, DType::F16)] {
+    for (op, dtype) in [
+        (Combine::Add, DType::F32),
+        (Combine::Set, DType::F32),
+        (Combine::Max, DType::I64),
+        (Combine::Mul, DType::F16),
+    ] {
         let mut e = Expr::default();
         let (u, i) = (e.arg(1, dtype), e.arg(0, DType::I32));
         e.roots = vec![u];
-        let mut st = stage("scatter", &[], Kind::Map, vec![load(1, &[l(0)]), load(2, &[l(0)])], e, Vec::new());
+        let mut st =
+            stage("scatter", &[], Kind::Map, vec![load(1, &[l(0)]), load(2, &[l(0)])], e, Vec::new());
         st.inner = vec![(0, n(40))];
         st.stores = vec![Store { to: Buf::Arg(0), index: vec![Dim::val(i)], value: 0, op, site: 1 }];
         let mut k = kernel(
@@ -522,7 +632,11 @@ fn loops_carry_state_in_rings() {
         Kind::Map,
         vec![
             load(0, &[l(1), l(0)]),
-            Load { from: Buf::Local(0), index: vec![prev.clone(), l(0)], mode: Mode::Fill(Pred::Le(n(1), l(1)), Scalar::from_f64(DType::F32, 0.0)) },
+            Load {
+                from: Buf::Local(0),
+                index: vec![prev.clone(), l(0)],
+                mode: Mode::Fill(Pred::Le(n(1), l(1)), Scalar::from_f64(DType::F32, 0.0)),
+            },
         ],
         e,
         vec![store(1, &[l(1), l(0)], 0)],
@@ -530,7 +644,14 @@ fn loops_carry_state_in_rings() {
     let mut keep = Expr::default();
     let x = keep.arg(0, DType::F32);
     keep.roots = vec![x];
-    let zero = stage("zero", &[0], Kind::Map, vec![load(0, &[n(0), l(0)])], keep.clone(), vec![Store { to: Buf::Local(0), index: vec![n(0), l(0)], value: 0, op: Combine::Set, site: 0 }]);
+    let zero = stage(
+        "zero",
+        &[0],
+        Kind::Map,
+        vec![load(0, &[n(0), l(0)])],
+        keep.clone(),
+        vec![Store { to: Buf::Local(0), index: vec![n(0), l(0)], value: 0, op: Combine::Set, site: 0 }],
+    );
     let back = stage(
         "keep",
         &[0],
@@ -541,11 +662,18 @@ fn loops_carry_state_in_rings() {
     );
     let mut k = kernel(
         &["d0"],
-        vec![arg("x", DType::F32, &[n(6), s("d0")], Role::In), arg("y", DType::F32, &[n(6), s("d0")], Role::Out)],
+        vec![
+            arg("x", DType::F32, &[n(6), s("d0")], Role::In),
+            arg("y", DType::F32, &[n(6), s("d0")], Role::Out),
+        ],
         &[s("d0")],
         vec![zero],
     );
-    k.locals = vec![Local { name: "r".into(), dtype: DType::F32, axes: vec![LocalAxis::Ring(2), LocalAxis::Tile { grid: 0, lo: 0, hi: 0 }] }];
+    k.locals = vec![Local {
+        name: "r".into(),
+        dtype: DType::F32,
+        axes: vec![LocalAxis::Ring(2), LocalAxis::Tile { grid: 0, lo: 0, hi: 0 }],
+    }];
     k.body.push(Item::Loop { var: 1, lo: n(0), hi: n(6), body: vec![Item::Stage(st), Item::Stage(back)] });
     let args = [Stream(2).tensor(DType::F32, &[6, 10]), Tensor::from_f64(DType::F32, &[6, 10], &[0.0; 60])];
     let p = plain(Some(0), 4, 1);
@@ -558,7 +686,12 @@ fn unary_map(from: DType, to: DType, f: impl Fn(&mut Expr, u32) -> u32) -> Kerne
     let y = f(&mut e, x);
     e.roots = vec![y];
     let st = stage("map", &[0], Kind::Map, vec![load(0, &[l(0)])], e, vec![store(1, &[l(0)], 0)]);
-    kernel(&[], vec![arg("x", from, &[n(203)], Role::In), arg("y", to, &[n(203)], Role::Out)], &[n(203)], vec![st])
+    kernel(
+        &[],
+        vec![arg("x", from, &[n(203)], Role::In), arg("y", to, &[n(203)], Role::Out)],
+        &[n(203)],
+        vec![st],
+    )
 }
 
 fn check_wide(k: &Kernel) {
@@ -568,7 +701,17 @@ fn check_wide(k: &Kernel) {
 }
 
 const CASTABLE: [DType; 13] = [
-    DType::F64, DType::F32, DType::F16, DType::I64, DType::I32, DType::I16, DType::I8, DType::U64, DType::U32, DType::U16, DType::U8,
+    DType::F64,
+    DType::F32,
+    DType::F16,
+    DType::I64,
+    DType::I32,
+    DType::I16,
+    DType::I8,
+    DType::U64,
+    DType::U32,
+    DType::U16,
+    DType::U8,
     DType::Bool,
     DType::BF16,
 ];
@@ -585,7 +728,8 @@ fn conversions_follow_the_scalar_table() {
 #[test]
 fn unary_operations_follow_the_scalar_table() {
     for d in CASTABLE {
-        for op in [Un::Neg, Un::Abs, Un::Not, Un::IsNan, Un::Sqrt, Un::Floor, Un::Ceil, Un::Round, Un::Trunc] {
+        for op in [Un::Neg, Un::Abs, Un::Not, Un::IsNan, Un::Sqrt, Un::Floor, Un::Ceil, Un::Round, Un::Trunc]
+        {
             let Some(to) = op.result(d) else { continue };
             check_wide(&unary_map(d, to, |e, x| e.un(op, x)));
         }
@@ -603,8 +747,19 @@ fn binary_operations_follow_the_scalar_table() {
             let mut e = Expr::default();
             let (a, b) = (e.arg(0, d), e.arg(1, d));
             e.roots = vec![e.bin(op, a, b)];
-            let st = stage("map", &[0], Kind::Map, vec![load(0, &[l(0)]), load(2, &[l(0)])], e, vec![store(1, &[l(0)], 0)]);
-            let args = vec![arg("x", d, &[n(203)], Role::In), arg("y", to, &[n(203)], Role::Out), arg("z", d, &[n(203)], Role::In)];
+            let st = stage(
+                "map",
+                &[0],
+                Kind::Map,
+                vec![load(0, &[l(0)]), load(2, &[l(0)])],
+                e,
+                vec![store(1, &[l(0)], 0)],
+            );
+            let args = vec![
+                arg("x", d, &[n(203)], Role::In),
+                arg("y", to, &[n(203)], Role::Out),
+                arg("z", d, &[n(203)], Role::In),
+            ];
             check_wide(&kernel(&[], args, &[n(203)], vec![st]));
         }
     }
@@ -643,7 +798,11 @@ fn images_do_not_depend_on_threads() {
 fn other_targets_make_objects_that_link() {
     for name in ["x86-64-v2", "x86-64-v4+avx512vnni", "aarch64"] {
         let t = Target::parse(name).unwrap();
-        for k in [contract_kernel(DType::F32, &[s("d1")], 4, true), reduce_kernel(arg_max(), 64, true, DType::F32), gather_kernel()] {
+        for k in [
+            contract_kernel(DType::F32, &[s("d1")], 4, true),
+            reduce_kernel(arg_max(), 64, true, DType::F32),
+            gather_kernel(),
+        ] {
             let s = Schedule::default_for(&k, t.isa);
             let image = compile_all(&[(k, s)], &t, 1).unwrap_or_else(|e| panic!("{name}: {e}"));
             assert!(image.bytes.len() > 64);
@@ -672,7 +831,11 @@ fn random_kernels_equal_the_interpreter_under_random_schedules() {
             for (n, (case, want)) in cases.iter().enumerate() {
                 let mut r = crate::kernel::random::Rng::new(batch[n]);
                 for i in 0..SCHEDULES {
-                    let plan = if i == 0 { Schedule::default_for(&case.kernel, target.isa) } else { Schedule::random(&case.kernel, &mut r) };
+                    let plan = if i == 0 {
+                        Schedule::default_for(&case.kernel, target.isa)
+                    } else {
+                        Schedule::random(&case.kernel, &mut r)
+                    };
                     if (n + i) % targets.len() == t {
                         let k = Kernel { name: format!("{}_{i}", case.kernel.name), ..case.kernel.clone() };
                         work.push(((k, plan), case, want));
@@ -681,7 +844,6 @@ fn random_kernels_equal_the_interpreter_under_random_schedules() {
             }
             let kernels: Vec<_> = work.iter().map(|w| w.0.clone()).collect();
             let image = compile_all(&kernels, target, 2).unwrap_or_else(|e| panic!("{e}"));
-            eprintln!("DBG {} kernels {} bytes", kernels.len(), image.bytes.len());
             let loaded = Loaded::new(&image);
             for ((k, plan), case, want) in work {
                 agrees(&loaded, &k, &plan, (&case.params, &case.args), want, &target.name);

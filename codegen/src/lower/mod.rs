@@ -37,9 +37,15 @@ pub struct Lowered {
 /// Lowers a region. `consts[i]` says that input i is a weight. `Err` names what cannot be compiled yet.
 pub fn lower_region(region: &Graph, symbols: &SymTable, consts: &[bool]) -> Result<Lowered, Diag> {
     let Some(mut tiles) = tiling(region)? else {
-        return Err(Diag::error("E-CG-001", "a fused region is not one kernel: its parts share no parallel axis")
-            .note(format!("outputs: {}", region.outputs().iter().map(|o| o.name.as_ref()).collect::<Vec<_>>().join(", ")))
-            .help("this is a bug of the fusion pass: please report it with the model"));
+        return Err(Diag::error(
+            "E-CG-001",
+            "a fused region is not one kernel: its parts share no parallel axis",
+        )
+        .note(format!(
+            "outputs: {}",
+            region.outputs().iter().map(|o| o.name.as_ref()).collect::<Vec<_>>().join(", ")
+        ))
+        .help("this is a bug of the fusion pass: please report it with the model"));
     };
     let classes = classes(region)?;
     if classes.values().any(|c| matches!(c, Class::Index(ix) if ix.scatter.is_some())) {
@@ -69,20 +75,20 @@ pub fn lower_region(region: &Graph, symbols: &SymTable, consts: &[bool]) -> Resu
 
 /// The region at hand with what was found out about it.
 pub(crate) struct Cx<'a> {
-    pub region: &'a Graph,
-    pub symbols: &'a SymTable,
-    pub tiles: Tiling,
-    pub classes: BTreeMap<NodeId, Class>,
+    pub(crate) region: &'a Graph,
+    pub(crate) symbols: &'a SymTable,
+    pub(crate) tiles: Tiling,
+    pub(crate) classes: BTreeMap<NodeId, Class>,
 }
 
 impl Cx<'_> {
     /// Type of a value (an empty one for a value that does not exist, which the verifier has excluded).
-    pub fn ty(&self, v: Value) -> Type {
+    pub(crate) fn ty(&self, v: Value) -> Type {
         self.region.ty(v).cloned().unwrap_or_else(|| Type::scalar(tgc_ir::types::DType::Bool))
     }
 
     /// Grid axis of each axis of a value.
-    pub fn axes(&self, v: Value) -> Vec<Option<usize>> {
+    pub(crate) fn axes(&self, v: Value) -> Vec<Option<usize>> {
         self.tiles.axes.get(&v).cloned().unwrap_or_else(|| vec![None; self.ty(v).rank()])
     }
 }
@@ -117,9 +123,12 @@ fn args(region: &Graph, consts: &[bool]) -> Result<Vec<Arg>, Diag> {
     let mut arg = |v: Value, name: String, role: Role| -> Result<(), Diag> {
         let t = region.ty(v).ok_or_else(|| Diag::error("E-CG-003", "a region's value has no type"))?;
         if t.dtype.is_storage_only() {
-            return Err(Diag::error("E-CG-004", format!("code for values of type {} is not built yet", t.dtype))
-                .at(&region.loc(v.node))
-                .help("cast to a type of at least 8 bits that is computed with"));
+            return Err(Diag::error(
+                "E-CG-004",
+                format!("code for values of type {} is not built yet", t.dtype),
+            )
+            .at(&region.loc(v.node))
+            .help("cast to a type of at least 8 bits that is computed with"));
         }
         out.push(Arg { name, dtype: t.dtype, dims: t.shape.clone(), role, packed: None });
         Ok(())

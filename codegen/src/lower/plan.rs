@@ -16,7 +16,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub fn new(cx: &Cx<'_>) -> Plan {
+    pub(crate) fn new(cx: &Cx<'_>) -> Plan {
         let order = cx.region.topo();
         let outputs: BTreeSet<NodeId> = cx.region.outputs().iter().map(|o| o.value.node).collect();
         let costs = costs(cx, &order);
@@ -38,7 +38,8 @@ impl Plan {
             let mut into: BTreeSet<NodeId> = BTreeSet::new();
             let mut contracted = false;
             let results = cx.region.node(id).map_or(0, |n| n.results.len());
-            for (user, _) in (0..results).flat_map(|r| cx.region.users(Value { node: id, result: r as u32 })) {
+            for (user, _) in (0..results).flat_map(|r| cx.region.users(Value { node: id, result: r as u32 }))
+            {
                 match stored.contains(&user) {
                     true => {
                         contracted |= rereads(cx.classes.get(&user));
@@ -60,12 +61,12 @@ impl Plan {
     }
 
     /// Nodes with a stage, in order.
-    pub fn stages(&self) -> &[NodeId] {
+    pub(crate) fn stages(&self) -> &[NodeId] {
         &self.stages
     }
 
     /// True for a node whose results are in buffers.
-    pub fn is_stored(&self, id: NodeId) -> bool {
+    pub(crate) fn is_stored(&self, id: NodeId) -> bool {
         self.stored.contains(&id)
     }
 }

@@ -63,7 +63,9 @@ fn merged(kernel: &Kernel, a: &Stage, b: &Stage) -> Option<Stage> {
         }
         None => {
             let dtype = match &a.kind {
-                Kind::Reduce { reducer, .. } => reducer.finish.roots.first().map(|&r| reducer.finish.dtype(r))?,
+                Kind::Reduce { reducer, .. } => {
+                    reducer.finish.roots.first().map(|&r| reducer.finish.dtype(r))?
+                }
                 _ => a.expr.roots.first().map(|&r| a.expr.dtype(r))?,
             };
             post.arg(0, dtype)
@@ -79,7 +81,9 @@ fn merged(kernel: &Kernel, a: &Stage, b: &Stage) -> Option<Stage> {
             args.push(first);
             continue;
         }
-        if l.index.iter().any(|d| d.any_leaf(|a| matches!(a, Atom::Val(_)))) || matches!(l.mode, Mode::Trap(..)) {
+        if l.index.iter().any(|d| d.any_leaf(|a| matches!(a, Atom::Val(_))))
+            || matches!(l.mode, Mode::Trap(..))
+        {
             return None;
         }
         let mode = match &l.mode {
@@ -91,7 +95,8 @@ fn merged(kernel: &Kernel, a: &Stage, b: &Stage) -> Option<Stage> {
             out.loads.push(load);
             out.loads.len() - 1
         });
-        let dtype = b.expr.nodes.iter().find(|n| n.0 == ENode::Arg(i as u32)).map_or(kernel.dtype(l.from), |n| n.1);
+        let dtype =
+            b.expr.nodes.iter().find(|n| n.0 == ENode::Arg(i as u32)).map_or(kernel.dtype(l.from), |n| n.1);
         args.push(post.arg(results + at as u32, dtype));
     }
     let mut expr = b.expr.clone();
@@ -122,7 +127,10 @@ fn drop_locals(kernel: &mut Kernel) {
     let used: Vec<u32> = (0..kernel.locals.len() as u32)
         .filter(|&l| {
             let hit = |b: Buf| b == Buf::Local(l);
-            kernel.stages().iter().any(|s| s.loads.iter().any(|x| hit(x.from)) || s.stores.iter().any(|x| hit(x.to)))
+            kernel
+                .stages()
+                .iter()
+                .any(|s| s.loads.iter().any(|x| hit(x.from)) || s.stores.iter().any(|x| hit(x.to)))
         })
         .collect();
     let mut locals = Vec::new();

@@ -14,39 +14,39 @@ use tgc_ir::types::{Atom, DType, Dim, Pred};
 
 /// A stage under construction.
 pub(crate) struct Building {
-    pub stage: Stage,
+    pub(crate) stage: Stage,
     /// Ranges of the labels in scope: label -> extent.
-    pub extents: BTreeMap<u32, Dim>,
+    pub(crate) extents: BTreeMap<u32, Dim>,
 }
 
 pub(crate) struct Reader<'a> {
-    pub cx: &'a Cx<'a>,
-    pub plan: &'a Plan,
-    pub kernel: &'a mut Kernel,
+    pub(crate) cx: &'a Cx<'a>,
+    pub(crate) plan: &'a Plan,
+    pub(crate) kernel: &'a mut Kernel,
     locals: BTreeMap<Value, u32>,
     sites: Vec<NodeId>,
     next_label: u32,
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(cx: &'a Cx<'a>, plan: &'a Plan, kernel: &'a mut Kernel) -> Reader<'a> {
+    pub(crate) fn new(cx: &'a Cx<'a>, plan: &'a Plan, kernel: &'a mut Kernel) -> Reader<'a> {
         let next_label = kernel.grid.len() as u32;
         Reader { cx, plan, kernel, locals: BTreeMap::new(), sites: Vec::new(), next_label }
     }
 
     /// Nodes of the trap sites.
-    pub fn sites(&self) -> Vec<NodeId> {
+    pub(crate) fn sites(&self) -> Vec<NodeId> {
         self.sites.clone()
     }
 
     /// A label not used yet.
-    pub fn fresh(&mut self) -> u32 {
+    pub(crate) fn fresh(&mut self) -> u32 {
         self.next_label += 1;
         self.next_label - 1
     }
 
     /// Starts a stage over the axes of `v`: its labels in axis order, the stage iterating over them.
-    pub fn start(&mut self, name: &str, v: Value) -> (Building, Vec<Dim>) {
+    pub(crate) fn start(&mut self, name: &str, v: Value) -> (Building, Vec<Dim>) {
         let mut b = Building {
             stage: Stage {
                 name: name.to_string(),
@@ -67,30 +67,30 @@ impl<'a> Reader<'a> {
     }
 
     /// Labels for the axes of `v`, added to the stage's iteration.
-    pub fn labels(&mut self, b: &mut Building, v: Value) -> Vec<Dim> {
+    pub(crate) fn labels(&mut self, b: &mut Building, v: Value) -> Vec<Dim> {
         let ty = self.cx.ty(v);
         let mut labels = Vec::new();
         for (axis, extent) in self.cx.axes(v).into_iter().zip(&ty.shape) {
-            let label = match axis {
+            labels.push(match axis {
                 Some(g) => {
                     b.stage.over.push(g as u32);
-                    g as u32
+                    Dim::label(g as u32)
                 }
+                None if extent.is(1) => Dim::from(0),
                 None => {
                     let l = self.fresh();
                     b.stage.inner.push((l, extent.clone()));
                     b.extents.insert(l, extent.clone());
-                    l
+                    Dim::label(l)
                 }
-            };
-            labels.push(Dim::label(label));
+            });
         }
         b.stage.over.sort_unstable();
         labels
     }
 
     /// A reduction label.
-    pub fn reduction(&mut self, b: &mut Building, extent: &Dim) -> Dim {
+    pub(crate) fn reduction(&mut self, b: &mut Building, extent: &Dim) -> Dim {
         let l = self.fresh();
         b.stage.red.push((l, extent.clone()));
         b.extents.insert(l, extent.clone());
@@ -98,19 +98,25 @@ impl<'a> Reader<'a> {
     }
 
     /// Ends a stage whose results are those of node `id`: stores to locals (where others read them) and outputs.
-    pub fn end(&mut self, mut b: Building, id: NodeId, labels: &[Dim]) {
+    pub(crate) fn end(&mut self, mut b: Building, id: NodeId, labels: &[Dim]) {
         let results = self.cx.region.node(id).map_or(0, |n| n.results.len());
         for r in 0..results as u32 {
             let v = Value { node: id, result: r };
             for to in self.targets(v) {
-                b.stage.stores.push(Store { to, index: labels.to_vec(), value: r, op: Combine::Set, site: 0 });
+                b.stage.stores.push(Store {
+                    to,
+                    index: labels.to_vec(),
+                    value: r,
+                    op: Combine::Set,
+                    site: 0,
+                });
             }
         }
         self.kernel.body.push(Item::Stage(b.stage));
     }
 
     /// Buffers that hold value `v`: its local if something reads it, and the outputs it is.
-    pub fn targets(&mut self, v: Value) -> Vec<Buf> {
+    pub(crate) fn targets(&mut self, v: Value) -> Vec<Buf> {
         let mut to = Vec::new();
         if !self.cx.region.users(v).is_empty() {
             to.push(Buf::Local(self.local(v)));
@@ -125,7 +131,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The local buffer of `v`, made on first use.
-    pub fn local(&mut self, v: Value) -> u32 {
+    pub(crate) fn local(&mut self, v: Value) -> u32 {
         if let Some(&l) = self.locals.get(&v) {
             return l;
         }
@@ -137,7 +143,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A new local buffer with these axes.
-    pub fn new_local(&mut self, dtype: DType, axes: &[Option<usize>], shape: &[Dim]) -> u32 {
+    pub(crate) fn new_local(&mut self, dtype: DType, axes: &[Option<usize>], shape: &[Dim]) -> u32 {
         let axis = |(a, d): (&Option<usize>, &Dim)| match a {
             Some(g) => LocalAxis::Tile { grid: *g as u32, lo: 0, hi: 0 },
             None => LocalAxis::Full(d.clone()),
@@ -149,7 +155,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A trap site of node `id`, 1-based.
-    pub fn site(&mut self, id: NodeId) -> u32 {
+    pub(crate) fn site(&mut self, id: NodeId) -> u32 {
         let op = self.cx.region.op_of(id).map_or("?", |o| o.name());
         self.sites.push(id);
         self.kernel.sites.push(format!("{op}: index out of range"));
@@ -157,7 +163,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Simplifies an index with the ranges of the labels in scope.
-    pub fn simplify(&self, b: &Building, d: &Dim) -> Dim {
+    pub(crate) fn simplify(&self, b: &Building, d: &Dim) -> Dim {
         d.simplify(&|a| match a {
             Atom::Label(l) => match b.extents.get(l) {
                 Some(e) => (0, self.cx.symbols.range(e).1 - 1),
@@ -168,7 +174,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Node of the stage's expression that is `v` at `index`, under condition `when` (elsewhere any value will do).
-    pub fn read(&mut self, b: &mut Building, v: Value, index: &[Dim], when: &Pred) -> Result<u32, Diag> {
+    pub(crate) fn read(
+        &mut self,
+        b: &mut Building,
+        v: Value,
+        index: &[Dim],
+        when: &Pred,
+    ) -> Result<u32, Diag> {
         let region = self.cx.region;
         if let Some(i) = region.inputs().iter().position(|n| *n == v.node) {
             return Ok(self.load(b, Buf::Arg(i as u32), index, when));
@@ -181,7 +193,13 @@ impl<'a> Reader<'a> {
     }
 
     /// As [`Reader::read`], but computes a value that has a buffer of its own too.
-    pub fn compute(&mut self, b: &mut Building, v: Value, index: &[Dim], when: &Pred) -> Result<u32, Diag> {
+    pub(crate) fn compute(
+        &mut self,
+        b: &mut Building,
+        v: Value,
+        index: &[Dim],
+        when: &Pred,
+    ) -> Result<u32, Diag> {
         let region = self.cx.region;
         if region.inputs().contains(&v.node) {
             return self.read(b, v, index, when);
@@ -231,7 +249,14 @@ impl<'a> Reader<'a> {
         index
     }
 
-    fn read_view(&mut self, b: &mut Building, v: Value, view: &View, index: &[Dim], when: &Pred) -> Result<u32, Diag> {
+    fn read_view(
+        &mut self,
+        b: &mut Building,
+        v: Value,
+        view: &View,
+        index: &[Dim],
+        when: &Pred,
+    ) -> Result<u32, Diag> {
         let operands = self.cx.region.operands(v.node);
         let out = self.cx.ty(v);
         let mut chosen: Vec<(Pred, u32)> = Vec::new();
@@ -270,7 +295,14 @@ impl<'a> Reader<'a> {
         Ok(rest)
     }
 
-    fn read_gather(&mut self, b: &mut Building, v: Value, ix: &Index, index: &[Dim], when: &Pred) -> Result<u32, Diag> {
+    fn read_gather(
+        &mut self,
+        b: &mut Building,
+        v: Value,
+        ix: &Index,
+        index: &[Dim],
+        when: &Pred,
+    ) -> Result<u32, Diag> {
         let operands = self.cx.region.operands(v.node);
         let vals = self.index_values(b, &operands, ix, index, when)?;
         let at: Vec<Dim> = ix.at.iter().map(|d| at_vals(d, index, &vals)).collect();
@@ -285,7 +317,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Nodes of the index operands' values, negative ones counted from the end.
-    pub fn index_values(
+    pub(crate) fn index_values(
         &mut self,
         b: &mut Building,
         operands: &[Value],
@@ -365,11 +397,8 @@ pub(crate) fn condition(e: &mut Expr, p: &Pred) -> u32 {
         Pred::Le(a, b) => compare(e, Bin::Le, a, b),
         Pred::Broadcastable(a, b) => {
             let one = Dim::from(1);
-            let any = [
-                Pred::Eq(a.clone(), b.clone()),
-                Pred::Eq(a.clone(), one.clone()),
-                Pred::Eq(b.clone(), one),
-            ];
+            let any =
+                [Pred::Eq(a.clone(), b.clone()), Pred::Eq(a.clone(), one.clone()), Pred::Eq(b.clone(), one)];
             list(e, &any, Bin::Or, false)
         }
         Pred::And(v) => list(e, v, Bin::And, true),

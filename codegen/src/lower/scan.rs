@@ -16,12 +16,8 @@ pub(crate) fn lower(r: &mut Reader<'_>, id: NodeId, name: &str, c: &Cumulate) ->
     let keep = |i: &usize| *i != c.axis;
     let state_axes: Vec<Option<usize>> = (0..ty.rank()).filter(keep).map(|i| axes[i]).collect();
     let state_dims: Vec<Dim> = (0..ty.rank()).filter(keep).map(|i| ty.shape[i].clone()).collect();
-    let states: Vec<Buf> = c
-        .reducer
-        .init
-        .iter()
-        .map(|s| Buf::Local(r.new_local(s.dtype, &state_axes, &state_dims)))
-        .collect();
+    let states: Vec<Buf> =
+        c.reducer.init.iter().map(|s| Buf::Local(r.new_local(s.dtype, &state_axes, &state_dims))).collect();
 
     let (mut b, labels) = without_axis(r, name, v, c.axis);
     b.stage.expr.roots = c.reducer.init.iter().map(|s| b.stage.expr.constant(*s)).collect();

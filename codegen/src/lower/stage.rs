@@ -72,7 +72,10 @@ fn lower_contract(r: &mut Reader<'_>, id: NodeId, name: &str, c: &Contract) -> R
         at[*l as usize] = d.clone();
     }
     for &l in &c.red {
-        at[l as usize] = r.reduction(&mut b, &c.extents[l as usize]);
+        let extent = &c.extents[l as usize];
+        if !extent.is(1) {
+            at[l as usize] = r.reduction(&mut b, extent);
+        }
     }
     let mut roots = Vec::new();
     for (o, access) in operands.iter().zip(&c.operands) {
@@ -93,7 +96,13 @@ fn lower_contract(r: &mut Reader<'_>, id: NodeId, name: &str, c: &Contract) -> R
 }
 
 /// An operand read where the access applies, zero elsewhere.
-fn read_access(r: &mut Reader<'_>, b: &mut Building, o: Value, access: &Access, at: &[Dim]) -> Result<u32, Diag> {
+fn read_access(
+    r: &mut Reader<'_>,
+    b: &mut Building,
+    o: Value,
+    access: &Access,
+    at: &[Dim],
+) -> Result<u32, Diag> {
     let index: Vec<Dim> = access.index.iter().map(|d| at_labels(d, at)).collect();
     let when = access.when.map(&|d| r.simplify(b, &at_labels(d, at)));
     let n = r.read(b, o, &index, &when)?;

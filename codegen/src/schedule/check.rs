@@ -68,13 +68,11 @@ fn stage(s: &Stage, plan: &StageSchedule) -> Result<(), String> {
     match plan.vector {
         None if plan.width != 1 => Err(format!("{} elements a vector without a vector label", plan.width)),
         None => Ok(()),
-        Some(l) if !vectorisable(s).contains(&l) && lanes_label(s, plan.width) != Some(l) => {
-            Err(format!(
-                "label #{l} cannot be run in vectors of {}; labels that can: {:?}",
-                plan.width,
-                vectorisable(s)
-            ))
-        }
+        Some(l) if !vectorisable(s).contains(&l) && lanes_label(s, plan.width) != Some(l) => Err(format!(
+            "label #{l} cannot be run in vectors of {}; labels that can: {:?}",
+            plan.width,
+            vectorisable(s)
+        )),
         Some(_) => Ok(()),
     }
 }

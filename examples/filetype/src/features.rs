@@ -57,7 +57,11 @@ impl Config {
         let shown = self.json["overwrite_map"][label].as_str().unwrap_or(label);
         let threshold = self.json["thresholds"][label].as_f64().unwrap_or(self.medium);
         let percent = format!("{:.1}%", score * 100.0);
-        if *score < threshold { format!("not sure; best guess {shown} ({percent})") } else { format!("{shown} ({percent})") }
+        if *score < threshold {
+            format!("not sure; best guess {shown} ({percent})")
+        } else {
+            format!("{shown} ({percent})")
+        }
     }
 }
 
@@ -88,7 +92,11 @@ pub fn of_file(path: &str, c: &Config) -> Result<Features, String> {
     let front = &front[..front.len().min(c.beg)];
     let back = &back[back.len() - back.len().min(c.end)..];
     if front.len() < c.least {
-        let what = if std::str::from_utf8(&head).is_ok() { "txt (too short for the model)" } else { "unknown (too short)" };
+        let what = if std::str::from_utf8(&head).is_ok() {
+            "txt (too short for the model)"
+        } else {
+            "unknown (too short)"
+        };
         return Ok(Features::Told(what.to_string()));
     }
     let mut tokens: Vec<i32> = front.iter().map(|&b| i32::from(b)).collect();

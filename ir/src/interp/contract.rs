@@ -194,9 +194,24 @@ fn errors(c: &Contract, plan: &Plan, ins: [&Val; 2], out: &Val, sums: &[f64]) ->
     if let Some(da) = &a.err {
         add(&Buf::F64(da.clone()), &abs_b)?;
     }
-    let k = plan.depth.size();
-    let one = |((&s, &t), &p): ((&f64, &f64), &f64)| bound::sum(k, c.acc, out.dtype, s, t, p);
-    Ok(sums.iter().zip(&terms).zip(&prop).map(one).collect())
+    let counts = term_counts(plan, ins)?;
+    let k = |i: usize| counts.get(i).map_or(plan.depth.size(), |&c| c as usize);
+    let one = |(i, &s): (usize, &f64)| bound::sum(k(i), c.acc, out.dtype, s, terms[i], prop[i]);
+    Ok(sums.iter().enumerate().map(one).collect())
+}
+
+/// Number of terms of each sum that are not zero (adding a zero rounds nothing); empty when all may be.
+fn term_counts(plan: &Plan, ins: [&Val; 2]) -> Result<Vec<f64>, Diag> {
+    let sparse = |v: &Val| (0..v.numel()).any(|i| v.number(i) == 0.0 && v.error(i) == 0.0);
+    let padded = plan.offs.iter().any(|o| !o.1.always());
+    if !padded && !ins.iter().any(|v| sparse(v)) {
+        return Ok(Vec::new());
+    }
+    let ones = |v: &Val| {
+        let count = |i| f64::from(u8::from(v.number(i) != 0.0 || v.error(i) != 0.0));
+        Buf::F64((0..v.numel()).map(count).collect())
+    };
+    sum::<f64>(plan, [&ones(ins[0]), &ones(ins[1])])
 }
 
 /// The sums of products, in row-major order of the result.

@@ -157,7 +157,8 @@ impl Dim {
         if c == 1 {
             return self.clone();
         }
-        let (whole, rest): (Vec<Term>, Vec<Term>) = self.terms.iter().cloned().partition(|t| t.coeff % c == 0);
+        let (whole, rest): (Vec<Term>, Vec<Term>) =
+            self.terms.iter().cloned().partition(|t| t.coeff % c == 0);
         let quot = Dim {
             terms: whole.into_iter().map(|t| Term { coeff: t.coeff / c, ..t }).collect(),
             constant: self.constant.div_euclid(c),
@@ -227,7 +228,8 @@ impl Dim {
             ([t], 0) => (t.coeff, &t.atoms),
             _ => return None,
         };
-        if dc == 0 || (self.constant != 0 && (!datoms.is_empty() || self.constant.checked_rem(dc) != Some(0))) {
+        if dc == 0 || (self.constant != 0 && (!datoms.is_empty() || self.constant.checked_rem(dc) != Some(0)))
+        {
             return None;
         }
         let mut terms = Vec::with_capacity(self.terms.len());
@@ -295,14 +297,20 @@ impl Dim {
         self.rebuild(&|_| None, Some(range))
     }
 
-    fn rebuild(&self, f: &dyn Fn(&Atom) -> Option<Dim>, range: Option<&dyn Fn(&Atom) -> (i128, i128)>) -> Dim {
+    fn rebuild(
+        &self,
+        f: &dyn Fn(&Atom) -> Option<Dim>,
+        range: Range<'_>,
+    ) -> Dim {
         let mut sum = Dim::from(self.constant);
         for t in &self.terms {
             let mut p = Dim::from(t.coeff);
             for a in &t.atoms {
                 let go = |d: &Dim| d.rebuild(f, range);
                 let v = match a {
-                    Atom::Sym(_) | Atom::Label(_) | Atom::Val(_) => f(a).unwrap_or_else(|| Dim::atom(a.clone())),
+                    Atom::Sym(_) | Atom::Label(_) | Atom::Val(_) => {
+                        f(a).unwrap_or_else(|| Dim::atom(a.clone()))
+                    }
                     Atom::FloorDiv(x, d) => divide_in_range(&go(x), &go(d), range),
                     Atom::Min(x, y) => pick_in_range(&go(x), &go(y), true, range),
                     Atom::Max(x, y) => pick_in_range(&go(x), &go(y), false, range),
@@ -416,7 +424,9 @@ fn divide_in_range(x: &Dim, d: &Dim, range: Range<'_>) -> Dim {
         let mut p = Dim::from(c);
         for a in atoms {
             p = p * match a {
-                Atom::FloorDiv(x, d) if q.terms.len() > 1 || q.constant != 0 => divide_in_range(x, d, Some(range)),
+                Atom::FloorDiv(x, d) if q.terms.len() > 1 || q.constant != 0 => {
+                    divide_in_range(x, d, Some(range))
+                }
                 _ => Dim::atom(a.clone()),
             };
         }

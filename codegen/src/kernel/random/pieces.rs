@@ -151,7 +151,14 @@ impl Gen {
     }
 
     /// Appends `n` random operations over `pool` to a program and returns a node of type `to`.
-    pub(crate) fn compute(&mut self, e: &mut Expr, mut pool: Vec<u32>, axes: &[Axis], n: usize, to: DType) -> u32 {
+    pub(crate) fn compute(
+        &mut self,
+        e: &mut Expr,
+        mut pool: Vec<u32>,
+        axes: &[Axis],
+        n: usize,
+        to: DType,
+    ) -> u32 {
         if let Some((l, _)) = axes.first().filter(|_| self.r.once_in(3)) {
             let d = e.dim(Dim::label(*l) * Dim::from(3) - Dim::from(1));
             pool.push(d);
@@ -215,7 +222,9 @@ impl Gen {
                     DType::Bool => Un::Not,
                     _ => self.r.pick(&[Un::Neg, Un::Abs, Un::Not]),
                 };
-                e.un(op, a)
+                // their programs are long: a few are enough
+                let rare = matches!(op, Un::Sin | Un::Cos) && !self.r.once_in(4);
+                e.un(if rare { Un::Neg } else { op }, a)
             }
             _ => {
                 let float =

@@ -154,6 +154,12 @@ fn remainders_are_exact() {
 
 #[test]
 fn halves_round_once() {
+    // a hair above the middle of two neighbours: rounding to f32 first would lose the hair
+    for (d, bits) in [(DType::F16, 10), (DType::BF16, 7)] {
+        let (step, hair) = (2f64.powi(-bits), 2f64.powi(-40));
+        assert_eq!(Scalar::from_f64(d, 1.0 + step / 2.0 + hair).as_f64(), 1.0 + step);
+        assert_eq!(Scalar::from_f64(d, 1.0 + step * 1.5 - hair).as_f64(), 1.0 + step);
+    }
     let mut s = 2;
     for d in [DType::F16, DType::BF16] {
         for op in [Bin::Add, Bin::Sub, Bin::Mul, Bin::Div, Bin::Min, Bin::Max, Bin::Lt, Bin::Le, Bin::Eq] {

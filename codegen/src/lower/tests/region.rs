@@ -64,7 +64,16 @@ pub fn random(rng: &mut Rng) -> Option<Region> {
     }
     let mut m = Maker { g, rng, symbols, bounds: BTreeMap::new(), values: Vec::new() };
     let dtype = *m.rng.pick(&[
-        DType::F32, DType::F32, DType::F32, DType::F32, DType::F64, DType::I32, DType::I64, DType::F16, DType::BF16, DType::U8,
+        DType::F32,
+        DType::F32,
+        DType::F32,
+        DType::F32,
+        DType::F64,
+        DType::I32,
+        DType::I64,
+        DType::F16,
+        DType::BF16,
+        DType::U8,
     ]);
     let shape = m.shape();
     m.input(Type::new(dtype, shape));
@@ -134,8 +143,18 @@ impl Maker<'_> {
     fn unary(&mut self, x: Value, t: &Type) {
         if t.dtype.is_float() {
             let ops: [Op; 12] = [
-                Neg {}.into(), Abs {}.into(), Exp {}.into(), Tanh {}.into(), Erf {}.into(), Sigmoid {}.into(),
-                Relu {}.into(), Floor {}.into(), Round {}.into(), Sin {}.into(), Sign {}.into(), Sqrt {}.into(),
+                Neg {}.into(),
+                Abs {}.into(),
+                Exp {}.into(),
+                Tanh {}.into(),
+                Erf {}.into(),
+                Sigmoid {}.into(),
+                Relu {}.into(),
+                Floor {}.into(),
+                Round {}.into(),
+                Sin {}.into(),
+                Sign {}.into(),
+                Sqrt {}.into(),
             ];
             let op = self.rng.pick(&ops).clone();
             self.add(op, &[x]);
@@ -156,10 +175,21 @@ impl Maker<'_> {
             shape.remove(0);
         }
         let same: Vec<Value> = self.values.iter().copied().filter(|v| self.ty(*v) == *t).collect();
-        let y = if self.rng.below(2) == 0 { *self.rng.pick(&same) } else { self.input(Type::new(t.dtype, shape)) };
+        let y = if self.rng.below(2) == 0 {
+            *self.rng.pick(&same)
+        } else {
+            self.input(Type::new(t.dtype, shape))
+        };
         let ops: [Op; 9] = [
-            Add {}.into(), Sub {}.into(), Mul {}.into(), Div {}.into(), Min {}.into(), Max {}.into(), Lt {}.into(),
-            Eq {}.into(), Add {}.into(),
+            Add {}.into(),
+            Sub {}.into(),
+            Mul {}.into(),
+            Div {}.into(),
+            Min {}.into(),
+            Max {}.into(),
+            Lt {}.into(),
+            Eq {}.into(),
+            Add {}.into(),
         ];
         let op = self.rng.pick(&ops).clone();
         let (a, b) = if self.rng.below(2) == 0 { (x, y) } else { (y, x) };
@@ -212,7 +242,8 @@ impl Maker<'_> {
         for d in &t.shape {
             match d.as_const() {
                 Some(c) if c >= 3 => {
-                    let (start, step) = *self.rng.pick(&[(0i64, 1i64), (1, 1), (1, 2), (c - 1, -1), (c - 1, -2)]);
+                    let (start, step) =
+                        *self.rng.pick(&[(0i64, 1i64), (1, 1), (1, 2), (c - 1, -1), (c - 1, -2)]);
                     let room = if step > 0 { c - start } else { start + 1 };
                     starts.push(Dim::from(start));
                     steps.push(step);
@@ -265,7 +296,8 @@ impl Maker<'_> {
 
     fn matmul(&mut self, x: Value, t: &Type) {
         let Some(k) = t.shape.last().cloned() else { return };
-        let mut shape: Vec<Dim> = if self.rng.below(2) == 0 { vec![] } else { t.shape[..t.rank().saturating_sub(2)].to_vec() };
+        let mut shape: Vec<Dim> =
+            if self.rng.below(2) == 0 { vec![] } else { t.shape[..t.rank().saturating_sub(2)].to_vec() };
         shape.extend([k, self.dim()]);
         let w = self.input(Type::new(t.dtype, shape));
         self.add(Matmul {}, &[x, w]);
@@ -282,7 +314,9 @@ impl Maker<'_> {
         let mut shape = vec![Dim::from(groups * (1 + self.rng.below(4) as i64)), Dim::from(c / groups)];
         shape.extend((0..spatial).map(|_| Dim::from(1 + self.rng.below(3))));
         let w = self.input(Type::new(t.dtype, shape));
-        let each = |rng: &mut Rng, n: usize, lo: i64, span: usize| (0..n).map(|_| lo + rng.below(span) as i64).collect();
+        let each = |rng: &mut Rng, n: usize, lo: i64, span: usize| {
+            (0..n).map(|_| lo + rng.below(span) as i64).collect()
+        };
         let conv = Conv {
             strides: each(self.rng, spatial, 1, 2),
             pads: each(self.rng, 2 * spatial, 0, 3),

@@ -186,6 +186,19 @@ fn sums_are_bounded_by_their_terms_not_their_result() {
 }
 
 #[test]
+fn zero_terms_round_nothing() {
+    let text = "graph @main(%x: f32[1, n], %w: f32[n, 1]) -> f32[1, 1] {
+      %0 = matmul %x, %w : f32[1, 1]
+      return %0
+    }";
+    let n = 1000;
+    let mut x = vec![0.0; n];
+    x[17] = 1.0;
+    let out = bounded(text, &[f(&[1, n], &x), f(&[n, 1], &vec![0.5; n])]);
+    assert!(out[0].bound[0] < 3.0 * DType::F32.epsilon() * 0.5 + 1e-12, "{:?}", out[0].bound);
+}
+
+#[test]
 fn masks_of_infinities_stay_finite() {
     let text = "graph @main(%x: f32[2, 3], %m: f32[3]) -> f32[2, 3] {
       %t = tanh %x : f32[2, 3]
