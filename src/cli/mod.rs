@@ -41,8 +41,9 @@ struct ModelArgs {
 }
 
 impl ModelArgs {
-    fn load(&self) -> Result<Module, Vec<Diag>> {
-        let (module, warnings) = tgc::load(&self.model, &LoadOptions { dims: self.dims.clone() })?;
+    fn load(&self) -> Result<Module, Failure> {
+        let (module, warnings) = tgc::load(&self.model, &LoadOptions { dims: self.dims.clone() })
+            .map_err(|d| Failure::of_file(d, &self.model))?;
         report(&warnings, None);
         Ok(module)
     }
@@ -56,6 +57,16 @@ enum Failure {
     Text(Vec<Diag>, String),
     /// An error of the file system, in words.
     Io(String),
+}
+
+impl Failure {
+    /// Diagnostics of a model file; those of a `.tgir` text are drawn against it.
+    fn of_file(diags: Vec<Diag>, path: &Path) -> Failure {
+        match std::fs::read_to_string(path) {
+            Ok(text) if path.extension().is_some_and(|e| e == "tgir") => Failure::Text(diags, text),
+            _ => Failure::Input(diags),
+        }
+    }
 }
 
 impl From<Vec<Diag>> for Failure {

@@ -33,7 +33,7 @@ pub struct OptArgs {
 }
 
 pub fn run(a: &OptArgs) -> Result<(), Failure> {
-    let mut module = tgc::ir::weights::load_module(&a.graph)?;
+    let mut module = tgc::ir::weights::load_module(&a.graph).map_err(|d| Failure::of_file(d, &a.graph))?;
     let faults = tgc::ir::verify::verify(&module);
     if !faults.is_empty() {
         return Err(Failure::Input(faults));
@@ -45,7 +45,6 @@ pub fn run(a: &OptArgs) -> Result<(), Failure> {
         stop_after: a.stop_after.clone(),
         verify_each: a.verify_each,
         bisect: a.bisect,
-        ..Default::default()
     };
     let report = passes::run_pipeline(&mut module, &options)?;
     for (pass, text) in &report.texts {

@@ -12,7 +12,7 @@ fn npz(path: &std::path::Path, code: &str) {
 fn model_files() {
     fails(tgc().args(["build", "no/such/model.onnx", "-o", "x.tgc"]), 1, &["no/such/model.onnx"]);
     for verb in ["check", "build"] {
-        let mut c = |name: &str, words: &[&str]| {
+        let c = |name: &str, words: &[&str]| {
             let mut c = tgc();
             c.arg(verb).arg(prepared("models/made/wrong").join(name));
             if verb == "build" {

@@ -297,11 +297,7 @@ impl Dim {
         self.rebuild(&|_| None, Some(range))
     }
 
-    fn rebuild(
-        &self,
-        f: &dyn Fn(&Atom) -> Option<Dim>,
-        range: Range<'_>,
-    ) -> Dim {
+    fn rebuild(&self, f: &dyn Fn(&Atom) -> Option<Dim>, range: Range<'_>) -> Dim {
         let mut sum = Dim::from(self.constant);
         for t in &self.terms {
             let mut p = Dim::from(t.coeff);
