@@ -9,13 +9,10 @@ use std::fmt;
 /// Factor of the statistical bound on a sum. Roundings of a chain behave like a random walk whose standard deviation
 /// is at most `sqrt(k)/3 * eps * sum|terms|` (uniform roundings, partial sums growing linearly); 4 leaves room for
 /// twelve of them, and short or correlated chains are covered by the ceiling `k * eps * sum|terms|`.
-pub const SUM_FACTOR: f64 = 4.0;
-
-/// Relative and absolute tolerance against the outputs stored in the ONNX test suite, as its own runner uses.
-pub const ONNX_SUITE: Tolerance = Tolerance { name: "onnx suite", rtol: 1e-3, atol: 1e-5 };
+pub(crate) const SUM_FACTOR: f64 = 4.0;
 
 /// Whole-model tolerances against outside references (golden files, other runtimes), whose order of sums differs.
-pub const MODELS: [Tolerance; 2] = [
+const MODELS: [Tolerance; 2] = [
     // the normalisation layers compute a variance as E[x^2] - E[x]^2, which cancels; scores are probabilities
     Tolerance { name: "magika", rtol: 1e-4, atol: 1e-5 },
     // three products of at most 784 terms: 4 * sqrt(784) * 2^-24 = 7e-6 of sum|terms|
@@ -58,7 +55,7 @@ pub fn ulps(op: Un, d: DType) -> f64 {
 }
 
 /// Units in the last place a power may be off.
-pub fn pow_ulps(d: DType) -> f64 {
+pub(crate) fn pow_ulps(d: DType) -> f64 {
     scale_ulps(2.0, d)
 }
 
@@ -71,7 +68,7 @@ fn scale_ulps(f32_ulps: f64, d: DType) -> f64 {
 }
 
 /// Size of one unit in the last place at `r`, rounded up: `2 eps |r|`, at least the smallest denormal.
-pub fn ulp_at(d: DType, r: f64) -> f64 {
+pub(crate) fn ulp_at(d: DType, r: f64) -> f64 {
     (2.0 * d.epsilon() * r.abs()).max(smallest(d))
 }
 
@@ -88,7 +85,7 @@ pub(crate) fn smallest(d: DType) -> f64 {
 
 /// Allowed distance of a sum of `k` terms (those that are zero need not be counted) accumulated in `acc` from the exact one: `c sqrt(k) eps sum|terms|`, at most
 /// `k eps sum|terms|`.
-pub fn sum_bound(k: usize, acc: DType, sum_abs: f64) -> f64 {
+pub(crate) fn sum_bound(k: usize, acc: DType, sum_abs: f64) -> f64 {
     let k = k as f64;
     // the reference itself accumulates in f64, which only shows when that is the accumulator's own type
     let eps = acc.epsilon() + DType::F64.epsilon();

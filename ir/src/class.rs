@@ -196,7 +196,7 @@ impl Reducer {
     }
 
     /// The operation when this is one [`Reducer::simple`] could have made, whatever its pre- and post-processing.
-    pub fn as_simple(&self) -> Option<Bin> {
+    pub(crate) fn as_simple(&self) -> Option<Bin> {
         match (&self.combine.nodes[..], self.init.len()) {
             ([(ENode::Arg(0), _), (ENode::Arg(1), _), (ENode::Bin(op, 0, 1), _)], 1) => Some(*op),
             _ => None,

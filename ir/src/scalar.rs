@@ -109,7 +109,7 @@ impl Scalar {
     }
 
     /// Little-endian bytes appended to `out`.
-    pub fn push_bytes(self, out: &mut Vec<u8>) {
+    pub(crate) fn push_bytes(self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.bits.to_le_bytes()[..self.dtype.size()]);
     }
 
@@ -308,7 +308,7 @@ impl Bin {
 }
 
 /// Float min or max: NaN wins, -0 < +0.
-pub fn float_minmax(a: f64, b: f64, max: bool) -> f64 {
+pub(crate) fn float_minmax(a: f64, b: f64, max: bool) -> f64 {
     if a.is_nan() || b.is_nan() {
         return f64::NAN;
     }
@@ -340,7 +340,7 @@ pub fn float_un(op: Un, x: f64) -> f64 {
 }
 
 /// Value of a float binary operation in f64.
-pub fn float_bin(op: Bin, a: f64, b: f64) -> f64 {
+pub(crate) fn float_bin(op: Bin, a: f64, b: f64) -> f64 {
     let truth = |c: bool| f64::from(u8::from(c));
     match op {
         Bin::Add => a + b,
@@ -369,7 +369,7 @@ pub fn float_bin(op: Bin, a: f64, b: f64) -> f64 {
 }
 
 /// Value of an integer binary operation before wrapping to the type. `bits` is the width.
-pub fn int_bin(op: Bin, a: i128, b: i128, bits: u32) -> i128 {
+pub(crate) fn int_bin(op: Bin, a: i128, b: i128, bits: u32) -> i128 {
     match op {
         Bin::Add => a + b,
         Bin::Sub => a - b,

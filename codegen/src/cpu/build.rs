@@ -1,6 +1,5 @@
 //! A thin layer over inkwell's builder in which scalars and vectors are one kind of value: operands of unequal lane counts
 //! are splatted, loops are rotated and guarded, stack slots go to the entry block. No kernel is known here.
-#![allow(unsafe_code)]
 
 use super::Fail;
 use inkwell::basic_block::BasicBlock;
@@ -360,6 +359,7 @@ impl<'c> Build<'c> {
     }
 
     /// Address of element `index` of an array of `t`.
+    #[allow(unsafe_code)]
     pub(super) fn at(&self, t: T<'c>, p: PointerValue<'c>, index: V<'c>) -> R<PointerValue<'c>> {
         let V::IntValue(i) = index else { return Err(mixed("an address")) };
         // SAFETY: only address arithmetic without `inbounds`; what is read or written there is proved or checked by the

@@ -178,3 +178,41 @@ fn patch_arm(r_type: u32, field: &mut [u8], value: u64, place: u64) -> Option<()
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::elf::*;
+
+    #[test]
+    fn only_relative_relocations_in_range_are_applied() {
+        let mut field = [0u8; 8];
+        assert_eq!(patch_x86(R_X86_64_PC32, &mut field, 0x100, 0x180), Some(()));
+        assert_eq!(i32::from_le_bytes(field[..4].try_into().unwrap()), -0x80);
+        assert_eq!(patch_x86(R_X86_64_64, &mut field, 0x100, 0x180), None);
+        assert_eq!(patch_x86(R_X86_64_PC32, &mut field, 1 << 32, 0), None);
+        assert_eq!(patch_x86(R_X86_64_PC32, &mut field[..3], 0x100, 0x180), None);
+    }
+
+    #[test]
+    fn arm_instructions_get_their_fields() {
+        let patched = |r: u32, insn: u32, value: u64, place: u64| {
+            let mut field = insn.to_le_bytes();
+            patch_arm(r, &mut field, value, place).map(|()| u32::from_le_bytes(field))
+        };
+        // adrp x0, two pages on; ldr q0, [x0, #0x20]; b back by 8 bytes.
+        assert_eq!(patched(R_AARCH64_ADR_PREL_PG_HI21, 0x9000_0000, 0x2020, 0x10), Some(0xd000_0000));
+        assert_eq!(patched(R_AARCH64_LDST128_ABS_LO12_NC, 0x3dc0_0000, 0x2020, 0), Some(0x3dc0_0800));
+        assert_eq!(patched(R_AARCH64_LDST128_ABS_LO12_NC, 0x3dc0_0000, 0x2028, 0), None);
+        assert_eq!(patched(R_AARCH64_JUMP26, 0x1400_0000, 8, 16), Some(0x17ff_fffe));
+        assert_eq!(patched(R_AARCH64_ABS64, 0, 8, 16), None);
+    }
+
+    #[test]
+    fn damaged_objects_are_refused() {
+        for bytes in [vec![], b"\x7fELF".to_vec(), vec![0x7f; 4096]] {
+            let e = link(&[("k".to_string(), bytes)]).unwrap_err();
+            assert!(e.to_string().contains("kernel `k`"), "{e}");
+        }
+    }
+}

@@ -1,6 +1,5 @@
 //! Reads and writes of buffer elements. Whatever is not proved to be inside is read through a selected address or a masked
 //! load, never from outside its buffer; contiguous lanes move as one vector.
-#![allow(unsafe_code)]
 
 use super::build::{Op, R, T, V, known, lanes};
 use super::emit::Emit;
@@ -158,6 +157,7 @@ impl<'c> Emit<'c, '_> {
         }
     }
 
+    #[allow(unsafe_code)]
     fn align_first(&self, call: V<'c>, align: u32) -> R<()> {
         if let Some(i) = call.as_instruction_value() {
             // SAFETY: the value is the call just built.

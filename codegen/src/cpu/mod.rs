@@ -4,7 +4,6 @@
 //!
 //! Fast-math flags are never set and LLVM may not contract, vectorise, unroll or call anything: the bits are those of the
 //! kernel interpreter (on targets with fused multiply-add).
-#![allow(unsafe_code)]
 
 mod build;
 mod contract;
@@ -153,6 +152,7 @@ thread_local! {
 }
 
 /// LLVM ends the process on errors it cannot report; say for which kernel, and end with the code of a bug.
+#[allow(unsafe_code)]
 fn catch_fatal_errors(kernel: &str) {
     extern "C" fn handler(message: *const std::ffi::c_char) {
         // SAFETY: LLVM passes a C string that lives during the call.

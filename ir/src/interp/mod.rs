@@ -25,19 +25,22 @@ mod tests;
 
 pub use bind::{Bindings, bind};
 
+#[cfg(test)]
 use crate::class::Class;
 use crate::diag::Diag;
 use crate::graph::Graph;
 use crate::module::Module;
 use crate::ops::Op;
 use crate::tensor::Tensor;
-use crate::types::{Atom, DType, SymTable, Type};
+#[cfg(test)]
+use crate::types::{Atom, DType};
+use crate::types::{SymTable, Type};
 use exec::{Exec, Step};
 use std::rc::Rc;
 use value::Val;
 
 /// Bytes that live values may take together in one run.
-pub const MEMORY_BUDGET: u64 = 8 << 30;
+pub(crate) const MEMORY_BUDGET: u64 = 8 << 30;
 
 /// Gives weights by name.
 pub type Weights<'a> = &'a dyn Fn(&str) -> Option<Tensor>;
@@ -97,7 +100,8 @@ pub fn eval_node(
 }
 
 /// Evaluates a class; `outs` are the results' types with sizes, `leaf` gives the values of symbols.
-pub fn eval_class(
+#[cfg(test)]
+pub(crate) fn eval_class(
     class: &Class,
     ins: &[Tensor],
     outs: &[(DType, Vec<usize>)],

@@ -84,7 +84,11 @@ impl<T: AttrValue> AttrValue for Option<T> {
 }
 
 /// Takes attribute `name` out of `attrs`: its value, the default, or an error in words.
-pub fn take_attr<T: AttrValue>(attrs: &mut Attrs, name: &str, default: Option<T>) -> Result<T, String> {
+pub(crate) fn take_attr<T: AttrValue>(
+    attrs: &mut Attrs,
+    name: &str,
+    default: Option<T>,
+) -> Result<T, String> {
     match attrs.shift_remove(name) {
         Some(a) => T::from_attr(&a).ok_or_else(|| format!("attribute `{name}` must be {}", T::KIND)),
         None => default.ok_or_else(|| format!("attribute `{name}` ({}) is missing", T::KIND)),

@@ -91,7 +91,7 @@ pub struct GradCx<'a> {
     /// Where new values come from.
     pub b: &'a mut dyn GradBuilder,
     /// The op's operands.
-    pub operands: Vec<GVal>,
+    pub(crate) operands: Vec<GVal>,
     /// The op's results.
     pub results: Vec<GVal>,
     /// Cotangents of the results (zeros where nothing depends on one).
@@ -99,7 +99,7 @@ pub struct GradCx<'a> {
 }
 
 /// The gradient of an op with attributes `S`.
-pub enum Grad<S> {
+pub(crate) enum Grad<S> {
     /// Cotangents of the operands (None: not differentiable in that operand, or always zero).
     Rule(fn(&S, &mut GradCx<'_>) -> Vec<Option<GVal>>),
     /// Derived from the scalar expression of a Map op.
@@ -113,7 +113,7 @@ pub enum Grad<S> {
 }
 
 /// Definition of one op.
-pub trait OpDef: Sized {
+pub(crate) trait OpDef: Sized {
     /// Constant facts.
     const SPEC: Spec;
     /// Type rule: results from operands and attributes. Known elements follow from the class and need not be given.
@@ -125,18 +125,18 @@ pub trait OpDef: Sized {
 }
 
 /// What an op's lowering sees.
-pub struct LowerCx<'a> {
+pub(crate) struct LowerCx<'a> {
     /// Operand types.
-    pub ins: &'a [Type],
+    pub(crate) ins: &'a [Type],
     /// Result types.
-    pub outs: &'a [Type],
+    pub(crate) outs: &'a [Type],
     /// Symbols of the entry.
-    pub symbols: &'a SymTable,
+    pub(crate) symbols: &'a SymTable,
 }
 
 impl LowerCx<'_> {
     /// Builds a decomposition: `f` gets the region and its inputs (one an operand) and gives the results.
-    pub fn decompose(
+    pub(crate) fn decompose(
         &self,
         f: impl FnOnce(&mut Graph, &[Value]) -> Result<Vec<Value>, Diag>,
     ) -> Result<Lowering, Diag> {
@@ -156,14 +156,14 @@ impl LowerCx<'_> {
 }
 
 /// What an op's type rule sees, and where it leaves conditions it cannot prove.
-pub struct InferCx<'a> {
+pub(crate) struct InferCx<'a> {
     name: &'static str,
     /// Facts of the operands.
-    pub operands: &'a [Fact],
+    pub(crate) operands: &'a [Fact],
     /// Regions of a region op.
-    pub regions: &'a [Graph],
+    pub(crate) regions: &'a [Graph],
     /// Symbols of the entry.
-    pub symbols: &'a SymTable,
+    pub(crate) symbols: &'a SymTable,
     guards: Vec<(Pred, String)>,
 }
 
@@ -182,7 +182,7 @@ impl<'a> InferCx<'a> {
     }
 
     /// Type of operand `i`. The arity has been checked, so it exists unless it is optional.
-    pub fn ty(&self, i: usize) -> Result<&'a Type, Diag> {
+    pub(crate) fn ty(&self, i: usize) -> Result<&'a Type, Diag> {
         self.operands
             .get(i)
             .map(|f| &f.ty)
@@ -190,19 +190,19 @@ impl<'a> InferCx<'a> {
     }
 
     /// An error of this op.
-    pub fn fail(&self, code: &'static str, message: impl AsRef<str>) -> Diag {
+    pub(crate) fn fail(&self, code: &'static str, message: impl AsRef<str>) -> Diag {
         let list: Vec<String> = self.operands.iter().map(|f| f.ty.to_string()).collect();
         Diag::error(code, format!("`{}`: {}", self.name, message.as_ref()))
             .note(format!("operands: ({})", list.join(", ")))
     }
 
     /// Fails with `message` (constraint `id`, such as "softmax.c1") unless `ok`.
-    pub fn check(&self, ok: bool, id: &str, message: impl AsRef<str>) -> Result<(), Diag> {
+    pub(crate) fn check(&self, ok: bool, id: &str, message: impl AsRef<str>) -> Result<(), Diag> {
         if ok { Ok(()) } else { Err(self.fail("E-IR-003", format!("{} [{id}]", message.as_ref()))) }
     }
 
     /// An axis attribute, negative counting from the end, as an index below `rank`.
-    pub fn axis(&self, axis: i64, rank: usize) -> Result<usize, Diag> {
+    pub(crate) fn axis(&self, axis: i64, rank: usize) -> Result<usize, Diag> {
         let r = rank as i64;
         let a = if axis < 0 { axis + r } else { axis };
         if (0..r).contains(&a) {
@@ -216,7 +216,7 @@ impl<'a> InferCx<'a> {
     }
 
     /// Requires a condition: nothing if proved, an error if impossible, else a guard checked at bind.
-    pub fn require(&mut self, pred: Pred, why: &str) -> Result<(), Diag> {
+    pub(crate) fn require(&mut self, pred: Pred, why: &str) -> Result<(), Diag> {
         match pred.decide_in(self.symbols) {
             Some(true) => Ok(()),
             Some(false) => Err(self.fail("E-IR-005", format!("{why}: `{pred}` cannot hold"))),
@@ -228,7 +228,7 @@ impl<'a> InferCx<'a> {
     }
 
     /// Requires two dims to be equal. Pinning a named dim to a number is an error; otherwise a guard.
-    pub fn require_eq(&mut self, a: &Dim, b: &Dim, why: &str) -> Result<(), Diag> {
+    pub(crate) fn require_eq(&mut self, a: &Dim, b: &Dim, why: &str) -> Result<(), Diag> {
         if a == b {
             return Ok(());
         }
@@ -243,7 +243,7 @@ impl<'a> InferCx<'a> {
     }
 
     /// Broadcast of two dims by the numpy rule, with a guard where it cannot be decided.
-    pub fn broadcast_dim(&mut self, a: &Dim, b: &Dim) -> Result<Dim, Diag> {
+    pub(crate) fn broadcast_dim(&mut self, a: &Dim, b: &Dim) -> Result<Dim, Diag> {
         if a == b || b.is(1) {
             return Ok(a.clone());
         }
@@ -274,7 +274,7 @@ impl<'a> InferCx<'a> {
     }
 
     /// Broadcast of shapes by the numpy rule.
-    pub fn broadcast(&mut self, a: &[Dim], b: &[Dim]) -> Result<Vec<Dim>, Diag> {
+    pub(crate) fn broadcast(&mut self, a: &[Dim], b: &[Dim]) -> Result<Vec<Dim>, Diag> {
         let rank = a.len().max(b.len());
         let one = Dim::from(1);
         let at = |s: &[Dim], i: usize| (i + s.len()).checked_sub(rank).map_or(one.clone(), |j| s[j].clone());
@@ -282,7 +282,7 @@ impl<'a> InferCx<'a> {
     }
 
     /// Requires all operands to have one dtype; gives it.
-    pub fn same_dtype(&self) -> Result<crate::types::DType, Diag> {
+    pub(crate) fn same_dtype(&self) -> Result<crate::types::DType, Diag> {
         let first = self.ty(0)?.dtype;
         match self.operands.iter().find(|f| f.ty.dtype != first) {
             None => Ok(first),

@@ -9,7 +9,7 @@ use crate::types::{DType, Dim, Type};
 
 impl GradCx<'_> {
     /// Applies an op of one result.
-    pub fn op1(&mut self, op: impl Into<Op>, operands: &[GVal]) -> GVal {
+    pub(crate) fn op1(&mut self, op: impl Into<Op>, operands: &[GVal]) -> GVal {
         self.b.op(op.into(), operands).first().copied().unwrap_or(operands[0])
     }
 
@@ -19,12 +19,12 @@ impl GradCx<'_> {
     }
 
     /// Reshapes `x` unless it has that shape.
-    pub fn reshape(&mut self, x: GVal, shape: Vec<Dim>) -> GVal {
+    pub(crate) fn reshape(&mut self, x: GVal, shape: Vec<Dim>) -> GVal {
         if self.b.ty(x).shape == shape { x } else { self.op1(Reshape { shape }, &[x]) }
     }
 
     /// Broadcasts `x` to the shape of `like`.
-    pub fn expand_like(&mut self, x: GVal, like: GVal) -> GVal {
+    pub(crate) fn expand_like(&mut self, x: GVal, like: GVal) -> GVal {
         let shape = self.b.ty(like).shape;
         self.expand(x, shape)
     }
@@ -36,7 +36,7 @@ impl GradCx<'_> {
 
     /// Sums `x` over the axes along which `like` was broadcast, giving `like`'s shape. A dim of `like` that may be 1
     /// at run time is summed only when it is the number 1 (the other case is the identity, by the broadcast guard).
-    pub fn sum_to(&mut self, x: GVal, like: GVal) -> GVal {
+    pub(crate) fn sum_to(&mut self, x: GVal, like: GVal) -> GVal {
         let (from, to) = (self.b.ty(x).shape, self.b.ty(like).shape);
         let skip = from.len().saturating_sub(to.len());
         let axes: Vec<i64> = (0..from.len())

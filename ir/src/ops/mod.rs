@@ -16,10 +16,10 @@ mod tests;
 mod view;
 mod window;
 
-pub use attr::{Attr, AttrValue, Attrs, take_attr};
-pub use def::{
-    Accuracy, Arity, GVal, Grad, GradBuilder, GradCx, InferCx, LowerCx, Lowering, Onnx, OpDef, Spec, Template,
-};
+pub(crate) use attr::take_attr;
+pub use attr::{Attr, AttrValue, Attrs};
+pub use def::{Accuracy, Arity, GVal, GradBuilder, GradCx, Lowering, Onnx, Spec, Template};
+pub(crate) use def::{Grad, InferCx, LowerCx, OpDef};
 
 use crate::diag::Diag;
 use crate::types::{Dim, Fact, Pred, SymTable, Type};

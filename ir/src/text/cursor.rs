@@ -55,7 +55,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// Place from `start` to the token just read.
-    pub fn span_since(&self, start: Span) -> Span {
+    pub(crate) fn span_since(&self, start: Span) -> Span {
         let end = self.at.checked_sub(1).and_then(|i| self.tokens.get(i)).map_or(start.end, |t| t.span.end);
         Span { start: start.start, end: end.max(start.start) }
     }

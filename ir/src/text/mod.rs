@@ -47,6 +47,7 @@ use crate::diag::Diag;
 use crate::graph::Graph;
 use crate::module::Module;
 use crate::tensor::Tensor;
+#[cfg(test)]
 use crate::types::{Dim, Pred};
 
 /// Weights of at most this many elements are written out; others go to the side file.
@@ -74,15 +75,18 @@ pub fn parse_graph(text: &str) -> Result<Graph, Vec<Diag>> {
 }
 
 /// A dim such as `2*n + floordiv(m, 4)`.
-pub fn parse_dim(text: &str) -> Result<Dim, Diag> {
+#[cfg(test)]
+pub(crate) fn parse_dim(text: &str) -> Result<Dim, Diag> {
     whole(text, Cursor::dim)
 }
 
 /// A condition such as `and(le(1, n), eq(m, 4))`.
-pub fn parse_pred(text: &str) -> Result<Pred, Diag> {
+#[cfg(test)]
+pub(crate) fn parse_pred(text: &str) -> Result<Pred, Diag> {
     whole(text, Cursor::pred)
 }
 
+#[cfg(test)]
 fn whole<'t, T>(text: &'t str, f: impl FnOnce(&mut Cursor<'t>) -> Result<T, Diag>) -> Result<T, Diag> {
     let mut c = Cursor::new(text);
     let v = f(&mut c)?;

@@ -85,7 +85,7 @@ impl Dim {
     }
 
     /// The atom, if this is exactly one atom.
-    pub fn as_atom(&self) -> Option<&Atom> {
+    pub(crate) fn as_atom(&self) -> Option<&Atom> {
         match &self.terms[..] {
             [t] if self.constant == 0 && t.coeff == 1 && t.atoms.len() == 1 => t.atoms.first(),
             _ => None,

@@ -91,7 +91,7 @@ impl SymTable {
     }
 
     /// `a <= b` for every assignment in range (false when it cannot be shown).
-    pub fn proves_le(&self, a: &Dim, b: &Dim) -> bool {
+    pub(crate) fn proves_le(&self, a: &Dim, b: &Dim) -> bool {
         self.range(&(b.clone() - a.clone())).0 >= 0
     }
 

@@ -1,191 +1,7 @@
-//! Compiled kernels against the kernel interpreter, bit for bit, on hand-written kernels for each feature. Buffers sit
-//! against guard pages at both ends.
+//! Hand-written kernels for every kind of stage, access and buffer.
 
-use super::testrun::{Loaded, run};
 use super::*;
-use crate::kernel::{Arg, Buf, Item, Kind, Load, Local, LocalAxis, Mode, Role, Stage, Store, interp};
-use crate::schedule::StageSchedule;
-use std::sync::Arc;
-use tgc_ir::class::{Combine, Reducer};
-use tgc_ir::scalar::{Bin, Expr, Scalar, Un};
-use tgc_ir::tensor::Tensor;
-use tgc_ir::types::{DType, Dim, Pred};
-
-fn l(i: u32) -> Dim {
-    Dim::label(i)
-}
-
-fn n(v: i64) -> Dim {
-    Dim::from(v)
-}
-
-fn s(name: &str) -> Dim {
-    Dim::sym(name)
-}
-
-fn arg(name: &str, dtype: DType, dims: &[Dim], role: Role) -> Arg {
-    Arg { name: name.into(), dtype, dims: dims.to_vec(), role, packed: None }
-}
-
-fn load(from: u32, index: &[Dim]) -> Load {
-    Load { from: Buf::Arg(from), index: index.to_vec(), mode: Mode::Proved }
-}
-
-fn store(to: u32, index: &[Dim], value: u32) -> Store {
-    Store { to: Buf::Arg(to), index: index.to_vec(), value, op: Combine::Set, site: 0 }
-}
-
-fn stage(name: &str, over: &[u32], kind: Kind, loads: Vec<Load>, expr: Expr, stores: Vec<Store>) -> Stage {
-    Stage {
-        name: name.into(),
-        when: Pred::True,
-        over: over.to_vec(),
-        inner: Vec::new(),
-        red: Vec::new(),
-        kind,
-        loads,
-        expr,
-        post: None,
-        stores,
-    }
-}
-
-fn kernel(params: &[&str], args: Vec<Arg>, grid: &[Dim], stages: Vec<Stage>) -> Kernel {
-    Kernel {
-        name: "k".into(),
-        params: params.iter().map(|p| Arc::from(*p)).collect(),
-        args,
-        grid: grid.to_vec(),
-        locals: Vec::new(),
-        body: stages.into_iter().map(Item::Stage).collect(),
-        sites: Vec::new(),
-    }
-}
-
-/// A small pseudo-random stream.
-struct Stream(u64);
-
-impl Stream {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) ^ (self.0 >> 13)
-    }
-
-    fn tensor(&mut self, dtype: DType, shape: &[usize]) -> Tensor {
-        let special = [
-            0.0,
-            -0.0,
-            1.0,
-            -1.5,
-            f64::INFINITY,
-            f64::NEG_INFINITY,
-            f64::NAN,
-            1e-40,
-            3e38,
-            127.5,
-            -129.0,
-            2147483648.0,
-        ];
-        let count: usize = shape.iter().product();
-        let elems: Vec<Scalar> = (0..count)
-            .map(|_| {
-                let r = self.next();
-                if !dtype.is_float() {
-                    let v = if r % 4 == 0 { r as i64 % 3 } else { r as i64 ^ (self.next() as i64) << 32 };
-                    return Scalar::from_int(dtype, i128::from(v));
-                }
-                let v = if r % 16 == 0 {
-                    special[(r / 16) as usize % special.len()]
-                } else {
-                    (r % 20001) as f64 / 1000.0 - 10.0
-                };
-                Scalar::from_f64(dtype, v)
-            })
-            .collect();
-        Tensor::from_scalars(dtype, shape, elems)
-    }
-}
-
-fn plain(vector: Option<u32>, width: u32, unroll: u32) -> StageSchedule {
-    StageSchedule { vector, width, unroll, block: (1, 1) }
-}
-
-fn targets() -> Vec<Target> {
-    ["x86-64-v3", "x86-64-v4", "native"]
-        .map(|t| Target::parse(t).unwrap())
-        .into_iter()
-        .filter(Target::runs_here)
-        .collect()
-}
-
-fn same(a: &Tensor, b: &Tensor) -> bool {
-    a.dtype == b.dtype && a.shape == b.shape && a.scalars().zip(b.scalars()).all(|(x, y)| x == y)
-}
-
-/// Runs on every target with the schedules given and the default one, and compares with the interpreter.
-fn check(k: &Kernel, params: &[i64], args: &[Tensor], schedules: &[Schedule]) {
-    check_cases(k, &[(params.to_vec(), args.to_vec())], schedules);
-}
-
-/// As [`check`], for several sizes.
-fn check_cases(k: &Kernel, cases: &[(Vec<i64>, Vec<Tensor>)], schedules: &[Schedule]) {
-    let mut k = k.clone();
-    crate::lower::math::lower_kernel(&mut k).unwrap();
-    let expected: Vec<Expected> = cases.iter().map(|(p, a)| interpret(&k, p, a)).collect();
-    for t in targets() {
-        let mut plans = schedules.to_vec();
-        plans.extend([Schedule::default_for(&k, t.isa), Schedule::scalar(&k, 3)]);
-        for plan in plans {
-            let image = compile_all(&[(k.clone(), plan.clone())], &t, 1).unwrap();
-            let loaded = Loaded::new(&image);
-            for ((params, args), want) in cases.iter().zip(&expected) {
-                agrees(&loaded, &k, &plan, (params, args), want, &t.name);
-            }
-        }
-    }
-}
-
-/// What the interpreter gives: the outcome and the arguments after it.
-type Expected = (Result<(), i32>, Vec<Tensor>);
-
-fn interpret(k: &Kernel, params: &[i64], args: &[Tensor]) -> Expected {
-    let mut want = args.to_vec();
-    match interp::run(k, params, &mut want) {
-        Err(interp::Stop::Trap(site)) => (Err(site as i32), want),
-        r => {
-            r.unwrap();
-            (Ok(()), want)
-        }
-    }
-}
-
-/// Compares one kernel with the interpreter, its buffers against guard pages at the end and at the beginning, one tile a
-/// call and all at once.
-fn agrees(
-    loaded: &Loaded,
-    k: &Kernel,
-    plan: &Schedule,
-    (params, args): (&[i64], &[Tensor]),
-    (expected, want): &Expected,
-    context: &str,
-) {
-    for (at_end, grain) in [(true, 1), (false, 1 << 40)] {
-        let mut got = args.to_vec();
-        let r = run(loaded, k, plan, params, &mut got, at_end, grain);
-        let show = || format!("{context}, {plan}, params {params:?}\n{}", crate::kernel::text::print(k));
-        assert_eq!(r, *expected, "{}", show());
-        if r.is_err() {
-            continue;
-        }
-        for ((g, w), a) in got.iter().zip(want).zip(&k.args) {
-            assert!(same(g, w), "{}`{}`\n got {:?}\nwant {:?}", show(), a.name, g.to_f64(), w.to_f64());
-        }
-    }
-}
-
-fn one(tiles: &[u32], plan: StageSchedule) -> Schedule {
-    Schedule { tiles: tiles.to_vec(), stages: vec![plan] }
-}
+use crate::kernel::{Local, LocalAxis};
 
 #[test]
 fn map_reads_transposed_broadcast_and_divided() {
@@ -278,7 +94,7 @@ fn sum_reducer(op: Bin, d: DType) -> Reducer {
 }
 
 /// Greatest value and its position.
-fn arg_max() -> Reducer {
+pub(super) fn arg_max() -> Reducer {
     let pick = |e: &mut Expr, v: u32, i: u32, w: u32, j: u32| {
         let le = e.bin(Bin::Le, w, v);
         let v2 = e.select(le, v, w);
@@ -308,7 +124,7 @@ fn arg_max() -> Reducer {
     }
 }
 
-fn reduce_kernel(reducer: Reducer, lanes: u32, rows: bool, dtype: DType) -> Kernel {
+pub(super) fn reduce_kernel(reducer: Reducer, lanes: u32, rows: bool, dtype: DType) -> Kernel {
     let mut e = Expr::default();
     let a = e.arg(0, dtype);
     e.roots = vec![a];
@@ -338,7 +154,7 @@ fn check_reduce(k: &Kernel, lanes: u32) {
     };
     let mut plans = vec![one(&[4], plain(Some(0), 4, 2)), one(&[11], plain(Some(0), 8, 1))];
     for w in [2, 8, 16] {
-        if lanes % w == 0 {
+        if lanes.is_multiple_of(w) {
             plans.push(one(&[3], plain(Some(3), w, 1)));
         }
     }
@@ -361,7 +177,7 @@ fn tuple_reductions_know_positions() {
     check_reduce(&reduce_kernel(arg_max(), 8, false, DType::F32), 8);
 }
 
-fn contract_kernel(dtype: DType, k_dims: &[Dim], chunk: u32, post: bool) -> Kernel {
+pub(super) fn contract_kernel(dtype: DType, k_dims: &[Dim], chunk: u32, post: bool) -> Kernel {
     let mut e = Expr::default();
     let (a, b) = (e.arg(0, dtype), e.arg(1, dtype));
     e.roots = vec![a, b];
@@ -533,7 +349,7 @@ fn stages_share_locals_of_a_tile() {
     check_cases(&k, &[(5, 77), (1, 3), (3, 0), (4, 128)].map(case), &plans);
 }
 
-fn gather_kernel() -> Kernel {
+pub(super) fn gather_kernel() -> Kernel {
     let mut e = Expr::default();
     let i = e.arg(0, DType::I64);
     let d = e.dim(s("d0"));
@@ -678,176 +494,4 @@ fn loops_carry_state_in_rings() {
     let args = [Stream(2).tensor(DType::F32, &[6, 10]), Tensor::from_f64(DType::F32, &[6, 10], &[0.0; 60])];
     let p = plain(Some(0), 4, 1);
     check(&k, &[10], &args, &[Schedule { tiles: vec![7], stages: vec![p; 3] }]);
-}
-
-fn unary_map(from: DType, to: DType, f: impl Fn(&mut Expr, u32) -> u32) -> Kernel {
-    let mut e = Expr::default();
-    let x = e.arg(0, from);
-    let y = f(&mut e, x);
-    e.roots = vec![y];
-    let st = stage("map", &[0], Kind::Map, vec![load(0, &[l(0)])], e, vec![store(1, &[l(0)], 0)]);
-    kernel(
-        &[],
-        vec![arg("x", from, &[n(203)], Role::In), arg("y", to, &[n(203)], Role::Out)],
-        &[n(203)],
-        vec![st],
-    )
-}
-
-fn check_wide(k: &Kernel) {
-    let mut r = Stream(31);
-    let args: Vec<Tensor> = k.args.iter().map(|a| r.tensor(a.dtype, &[203])).collect();
-    check(k, &[], &args, &[one(&[203], plain(Some(0), 8, 1))]);
-}
-
-const CASTABLE: [DType; 13] = [
-    DType::F64,
-    DType::F32,
-    DType::F16,
-    DType::I64,
-    DType::I32,
-    DType::I16,
-    DType::I8,
-    DType::U64,
-    DType::U32,
-    DType::U16,
-    DType::U8,
-    DType::Bool,
-    DType::BF16,
-];
-
-#[test]
-fn conversions_follow_the_scalar_table() {
-    for from in CASTABLE {
-        for to in CASTABLE.into_iter().filter(|t| *t != from) {
-            check_wide(&unary_map(from, to, |e, x| e.cast(to, x)));
-        }
-    }
-}
-
-#[test]
-fn unary_operations_follow_the_scalar_table() {
-    for d in CASTABLE {
-        for op in [Un::Neg, Un::Abs, Un::Not, Un::IsNan, Un::Sqrt, Un::Floor, Un::Ceil, Un::Round, Un::Trunc]
-        {
-            let Some(to) = op.result(d) else { continue };
-            check_wide(&unary_map(d, to, |e, x| e.un(op, x)));
-        }
-    }
-}
-
-#[test]
-fn binary_operations_follow_the_scalar_table() {
-    for d in CASTABLE {
-        for (op, _) in tgc_ir::scalar::BINARY {
-            let Some(to) = op.result(d) else { continue };
-            if op == Bin::Pow || (d.is_float() && matches!(op, Bin::Rem | Bin::Mod)) {
-                continue;
-            }
-            let mut e = Expr::default();
-            let (a, b) = (e.arg(0, d), e.arg(1, d));
-            e.roots = vec![e.bin(op, a, b)];
-            let st = stage(
-                "map",
-                &[0],
-                Kind::Map,
-                vec![load(0, &[l(0)]), load(2, &[l(0)])],
-                e,
-                vec![store(1, &[l(0)], 0)],
-            );
-            let args = vec![
-                arg("x", d, &[n(203)], Role::In),
-                arg("y", to, &[n(203)], Role::Out),
-                arg("z", d, &[n(203)], Role::In),
-            ];
-            check_wide(&kernel(&[], args, &[n(203)], vec![st]));
-        }
-    }
-}
-
-#[test]
-fn what_is_not_built_is_refused_by_name() {
-    let t = Target::parse("x86-64-v3").unwrap();
-    let k = unary_map(DType::F32, DType::F32, |e, x| e.un(Un::Exp, x));
-    let e = compile(&k, &Schedule::scalar(&k, 8), &t).unwrap_err();
-    assert!(e.to_string().contains("`exp`"), "{e}");
-    let v2 = Target::parse("x86-64-v2").unwrap();
-    let k = unary_map(DType::F16, DType::F32, |e, x| e.cast(DType::F32, x));
-    let e = compile(&k, &Schedule::scalar(&k, 8), &v2).unwrap_err();
-    assert!(e.to_string().contains("F16C"), "{e}");
-}
-
-#[test]
-fn images_do_not_depend_on_threads() {
-    let t = Target::parse("x86-64-v4").unwrap();
-    let mut kernels = Vec::new();
-    for (i, chunk) in [4, 8, 16, 1024].into_iter().enumerate() {
-        let mut k = contract_kernel(DType::F32, &[s("d1")], chunk, true);
-        k.name = format!("k{i}");
-        let s = Schedule::default_for(&k, t.isa);
-        kernels.push((k, s));
-    }
-    let one = compile_all(&kernels, &t, 1).unwrap();
-    assert_eq!(one, compile_all(&kernels, &t, 4).unwrap());
-    assert_eq!(one.symbols.len(), 4);
-    let text = text(&kernels[0].0, &kernels[0].1, &t, true).unwrap();
-    assert!(text.contains("vfmadd"), "{text}");
-}
-
-#[test]
-fn other_targets_make_objects_that_link() {
-    for name in ["x86-64-v2", "x86-64-v4+avx512vnni", "aarch64"] {
-        let t = Target::parse(name).unwrap();
-        for k in [
-            contract_kernel(DType::F32, &[s("d1")], 4, true),
-            reduce_kernel(arg_max(), 64, true, DType::F32),
-            gather_kernel(),
-        ] {
-            let s = Schedule::default_for(&k, t.isa);
-            let image = compile_all(&[(k, s)], &t, 1).unwrap_or_else(|e| panic!("{name}: {e}"));
-            assert!(image.bytes.len() > 64);
-        }
-    }
-}
-
-/// Random kernels, each with several random schedules.
-#[test]
-fn random_kernels_equal_the_interpreter_under_random_schedules() {
-    const KERNELS: u64 = 500;
-    const SCHEDULES: usize = 5;
-    let targets = targets();
-    let seeds: Vec<u64> = (0..KERNELS).collect();
-    for batch in seeds.chunks(100) {
-        let cases: Vec<_> = batch
-            .iter()
-            .map(|&seed| {
-                let c = crate::kernel::random::case(seed);
-                let want = interpret(&c.kernel, &c.params, &c.args);
-                (c, want)
-            })
-            .collect();
-        for (t, target) in targets.iter().enumerate() {
-            let mut work = Vec::new();
-            for (n, (case, want)) in cases.iter().enumerate() {
-                let mut r = crate::kernel::random::Rng::new(batch[n]);
-                for i in 0..SCHEDULES {
-                    let plan = if i == 0 {
-                        Schedule::default_for(&case.kernel, target.isa)
-                    } else {
-                        Schedule::random(&case.kernel, &mut r)
-                    };
-                    if (n + i) % targets.len() == t {
-                        let k = Kernel { name: format!("{}_{i}", case.kernel.name), ..case.kernel.clone() };
-                        work.push(((k, plan), case, want));
-                    }
-                }
-            }
-            let kernels: Vec<_> = work.iter().map(|w| w.0.clone()).collect();
-            let image = compile_all(&kernels, target, 2).unwrap_or_else(|e| panic!("{e}"));
-            let loaded = Loaded::new(&image);
-            for ((k, plan), case, want) in work {
-                agrees(&loaded, &k, &plan, (&case.params, &case.args), want, &target.name);
-            }
-        }
-    }
 }
