@@ -109,6 +109,7 @@ op_table! {
     log::Log,
     sqrt::Sqrt,
     reciprocal::Reciprocal,
+    tan::Tan,
     tanh::Tanh,
     erf::Erf,
     sigmoid::Sigmoid,
