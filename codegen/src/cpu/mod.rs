@@ -18,7 +18,7 @@ mod target;
 #[cfg(test)]
 mod testrun;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use link::{Image, link};
 pub use target::Target;

@@ -11,7 +11,7 @@ mod scan;
 mod scatter;
 mod stage;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::kernel::{Arg, Kernel, Role};
 use plan::Plan;

@@ -154,6 +154,16 @@ fn check_cases(k: &Kernel, cases: &[(Vec<i64>, Vec<Tensor>)], schedules: &[Sched
     }
 }
 
+/// Compares a lowered kernel with the interpreter on this machine's own target, under each schedule.
+pub(crate) fn check_native(k: &Kernel, params: &[i64], args: &[Tensor], schedules: &[Schedule]) {
+    let expected = interpret(k, params, args);
+    let target = Target::parse("native").unwrap();
+    for plan in schedules {
+        let image = compile_all(&[(k.clone(), plan.clone())], &target, 1).unwrap();
+        agrees(&Loaded::new(&image), k, plan, (params, args), &expected, &target.name);
+    }
+}
+
 /// What the interpreter gives: the outcome and the arguments after it.
 type Expected = (Result<(), i32>, Vec<Tensor>);
 
@@ -244,10 +254,9 @@ fn other_targets_make_objects_that_link() {
 /// Random kernels, each with several random schedules.
 #[test]
 fn random_kernels_equal_the_interpreter_under_random_schedules() {
-    const KERNELS: u64 = 500;
     const SCHEDULES: usize = 5;
     let targets = targets();
-    let seeds: Vec<u64> = (0..KERNELS).collect();
+    let seeds: Vec<u64> = (0..crate::lower::tests::count(500)).collect();
     for batch in seeds.chunks(100) {
         let cases: Vec<_> = batch
             .iter()
