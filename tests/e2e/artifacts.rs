@@ -112,3 +112,17 @@ fn check_agrees_with_build() {
     }
     assert!(root().join("README.md").exists());
 }
+
+#[test]
+fn a_model_without_kernels_copies_its_input() {
+    let dir = scratch("no-kernels");
+    let at = |n: &str| dir.join(n);
+    let graph = "graph @main(%x: f32[n] \"x\") -> (f32[n] \"y\", f32[n] \"z\") {\n  return %x, %x\n}\n";
+    std::fs::write(at("g.tgir"), graph).unwrap();
+    ok(tgc().arg("build").arg(at("g.tgir")).arg("-o").arg(at("m.tgc")));
+    let script = "import numpy as np, sys\nd = sys.argv[1]\nx = np.arange(5, dtype=np.float32)\n\
+                  np.savez(d + '/in.npz', x=x)\nnp.savez(d + '/want.npz', y=x, z=x)\n";
+    ok(Command::new(prepared("venv/bin/python")).args(["-c", script]).arg(&dir));
+    ok(tgc_run().arg("run").arg(at("m.tgc")).arg("--inputs").arg(at("in.npz")).arg("-o").arg(at("got.npz")));
+    ok(python("npz_compare.py").arg(at("got.npz")).arg(at("want.npz")).args(["--rtol", "0", "--atol", "0"]));
+}
