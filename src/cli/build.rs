@@ -54,7 +54,9 @@ pub fn run(a: &BuildArgs) -> Result<(), Failure> {
         record: targets.into_iter().chain(dims).collect::<Vec<_>>().join(" "),
     };
     if a.emit == Emit::Artifact && a.output.is_none() {
-        return Err(Failure::Io("-o FILE is needed for an artifact".to_string()));
+        return Err(Failure::Usage(
+            "-o FILE is needed for an artifact; --emit ir and --emit kernels print without it",
+        ));
     }
     let bar = progress();
     bar.set_message("reading the model");

@@ -55,6 +55,8 @@ enum Failure {
     Input(Vec<Diag>),
     /// Diagnostics with spans into this text.
     Text(Vec<Diag>, String),
+    /// Arguments that do not go together.
+    Usage(&'static str),
     /// An error of the file system, in words.
     Io(String),
 }
@@ -88,6 +90,10 @@ pub fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(Failure::Input(d)) => fail(&d, None),
             Err(Failure::Text(d, text)) => fail(&d, Some(&text)),
+            Err(Failure::Usage(m)) => {
+                eprintln!("error: {m}\n\nFor more information, try '--help'.");
+                ExitCode::from(2)
+            }
             Err(Failure::Io(m)) => {
                 eprintln!("error[E-CLI-003]: {m}");
                 ExitCode::from(1)

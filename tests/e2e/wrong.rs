@@ -43,6 +43,7 @@ fn every_made_wrong_model_is_refused() {
 fn usage() {
     fails(tgc().args(["build"]), 2, &["Usage"]);
     fails(tgc().args(["frobnicate"]), 2, &["frobnicate"]);
+    fails(tgc().args(["build", "m.onnx"]), 2, &["-o FILE"]);
     fails(tgc().args(["build", "m.onnx", "-o", "x", "--dim", "batch=9..3"]), 2, &["batch=9..3"]);
     let model = prepared("models/made/mlp.onnx");
     let out = scratch("usage").join("x.tgc");
