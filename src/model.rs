@@ -14,6 +14,13 @@ pub struct LoadOptions {
 
 /// Reads an ONNX file, or a `.tgir` text with its side file of weights. Gives the module and warnings.
 pub fn load(path: &Path, options: &LoadOptions) -> Result<(Module, Vec<Diag>), Vec<Diag>> {
+    for (i, d) in options.dims.iter().enumerate() {
+        if options.dims[..i].iter().any(|o| o.name == d.name) {
+            return Err(vec![
+                Diag::error("E-CLI-005", format!("--dim {} is given twice", d.name)).help("keep one of them"),
+            ]);
+        }
+    }
     let is_text = path.extension().is_some_and(|e| e == "tgir");
     if is_text {
         let mut module = tgc_ir::weights::load_module(path)?;
@@ -24,7 +31,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<(Module, Vec<Diag>), V
     Ok((imported.module, imported.warnings))
 }
 
-/// Applies `--dim` to a module read from text: ranges are intersected; a single value is a range of one.
+/// Applies `--dim` to a module read from text: a range within the text's own takes its place.
 fn narrow(module: &mut Module, options: &LoadOptions) -> Result<(), Vec<Diag>> {
     for d in &options.dims {
         let mut found = false;
@@ -32,6 +39,18 @@ fn narrow(module: &mut Module, options: &LoadOptions) -> Result<(), Vec<Diag>> {
         for g in module.graphs_mut() {
             names.extend(g.symbols.iter().map(|(n, _)| n.to_string()));
             if let Some(info) = g.symbols.get_mut(&d.name) {
+                if d.lo < info.lo || d.hi > info.hi {
+                    return Err(vec![
+                        Diag::error(
+                            "E-CLI-004",
+                            format!(
+                                "--dim {0}: {1}..{2} is not within the text's own {3}..{4}",
+                                d.name, d.lo, d.hi, info.lo, info.hi
+                            ),
+                        )
+                        .help("give a part of that range, or widen the `dim` line of the text"),
+                    ]);
+                }
                 (info.lo, info.hi) = (d.lo, d.hi);
                 found = true;
             }

@@ -233,6 +233,10 @@ pub fn write_file(
         Error::new(Code::Io, text, "check the folder and its permissions")
     };
     let name = path.file_name().ok_or_else(|| refuse(io::Error::from(io::ErrorKind::InvalidInput)))?;
+    if path.metadata().is_ok_and(|m| !m.is_file()) {
+        let text = format!("{} is no regular file", path.display());
+        return Err(Error::new(Code::Io, text, "an artifact is written to a file: give the name of one"));
+    }
     let mut temporary = name.to_os_string();
     temporary.push(format!(".{}.tmp", std::process::id()));
     let temporary: PathBuf = path.with_file_name(temporary);

@@ -92,10 +92,7 @@ pub fn run(a: &BuildArgs) -> Result<(), Failure> {
     bar.finish_and_clear();
     match &a.output {
         Some(path) => write_file(path, text.as_bytes()),
-        None => {
-            print!("{text}");
-            Ok(())
-        }
+        None => super::print(&text),
     }
 }
 

@@ -14,11 +14,8 @@ pub fn run(a: &CheckArgs) -> Result<(), Failure> {
     let mut module = a.model.load()?;
     let signature: Vec<String> = module.entries.iter().map(|(n, e)| signature(n, e)).collect();
     let lowered = tgc::lower(&mut module, &BuildOptions::default(), &mut |_| {})?;
-    println!("{}: builds, {} kernels", a.model.model.display(), lowered.kernels.len());
-    for s in signature {
-        println!("{s}");
-    }
-    Ok(())
+    let head = format!("{}: builds, {} kernels", a.model.model.display(), lowered.kernels.len());
+    super::print(&format!("{head}\n{}\n", signature.join("\n")))
 }
 
 /// An entry's inputs, outputs, symbols and guards, a line each.

@@ -115,9 +115,25 @@ fn report(diags: &[Diag], text: Option<&str>) {
     }
 }
 
+/// Prints a result. A reader that has gone away is no fault of ours: the rest is dropped.
+fn print(text: &str) -> Result<(), Failure> {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::Io(format!("the result cannot be printed: {e}")))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Writes through a temporary file in the same folder, so that an old file is never lost to a failure.
 fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let fault = |e: std::io::Error| Failure::Io(format!("{} cannot be written: {e}", path.display()));
+    if std::fs::metadata(path).is_ok_and(|m| !m.is_file()) {
+        // a device or a pipe is written to, never replaced; a directory is refused by the system
+        return std::fs::write(path, bytes).map_err(fault);
+    }
     let mut tmp = path.file_name().map(|n| n.to_os_string()).unwrap_or_default();
     tmp.push(format!(".{}.tmp", std::process::id()));
     let tmp = path.with_file_name(tmp);

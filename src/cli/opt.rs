@@ -58,6 +58,5 @@ pub fn run(a: &OptArgs) -> Result<(), Failure> {
             eprintln!("fired: {rule} x{n}");
         }
     }
-    print!("{}", tgc::ir::text::print_module(&module));
-    Ok(())
+    super::print(&tgc::ir::text::print_module(&module))
 }

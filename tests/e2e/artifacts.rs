@@ -126,3 +126,18 @@ fn a_model_without_kernels_copies_its_input() {
     ok(tgc_run().arg("run").arg(at("m.tgc")).arg("--inputs").arg(at("in.npz")).arg("-o").arg(at("got.npz")));
     ok(python("npz_compare.py").arg(at("got.npz")).arg(at("want.npz")).args(["--rtol", "0", "--atol", "0"]));
 }
+
+#[test]
+fn a_long_chain_of_shared_values_builds() {
+    let g = scratch("chain").join("g.tgir");
+    let mut text =
+        "graph @main(%x: f32[n] \"x\") -> (f32[n] \"y\", f32[3] \"c\") {\n  %v0 = exp %x : f32[n]\n"
+            .to_string();
+    for i in 1..100 {
+        text += &format!("  %v{i} = add %v{0}, %v{0} : f32[n]\n", i - 1);
+    }
+    text += "  %c = constant splat 1.0 : f32[3]\n  return %v99, %c\n}\n";
+    std::fs::write(&g, text).unwrap();
+    let said = ok(tgc().arg("check").arg(&g));
+    assert!(said.contains("builds"), "{said}");
+}

@@ -136,3 +136,33 @@ fn damaged_artifacts() {
     try_it(&magic);
     fails(tgc_run().args(["info", "no/such/file.tgc"]), 1, &["no/such/file.tgc"]);
 }
+
+#[test]
+fn dims_given_twice_or_beyond_the_text() {
+    let dir = scratch("dims");
+    let g = dir.join("g.tgir");
+    let text = "graph @main(%x: f32[n] \"x\") -> (f32[n] \"y\")\n  dim n in 10..20\n{\n  %0 = neg %x : f32[n]\n  return %0\n}\n";
+    std::fs::write(&g, text).unwrap();
+    ok(tgc().arg("check").arg(&g).args(["--dim", "n=12..15"]));
+    fails(tgc().arg("check").arg(&g).args(["--dim", "n=100"]), 1, &["100", "10..20"]);
+    fails(tgc().arg("check").arg(&g).args(["--dim", "n=12", "--dim", "n=13"]), 1, &["twice"]);
+}
+
+#[test]
+fn a_reader_that_goes_away_and_a_device_as_output() {
+    let model = prepared("models/made/mlp.onnx");
+    let mut child = tgc()
+        .arg("build")
+        .arg(&model)
+        .args(["--emit", "kernels"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let link = scratch("device").join("null");
+    std::os::unix::fs::symlink("/dev/null", &link).unwrap();
+    ok(tgc().arg("build").arg(&model).args(["--emit", "kernels", "-o"]).arg(&link));
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    fails(tgc().arg("build").arg(&model).arg("-o").arg(&link), 1, &["no regular file"]);
+}

@@ -91,7 +91,8 @@ fn costs(cx: &Cx<'_>, order: &[NodeId]) -> BTreeMap<NodeId, u64> {
         };
         let below: u64 = match cx.classes.get(&id) {
             Some(Class::Map(_) | Class::View(_)) => {
-                cx.region.operands(id).iter().filter_map(|v| costs.get(&v.node)).sum()
+                let operands = cx.region.operands(id);
+                operands.iter().filter_map(|v| costs.get(&v.node)).fold(0, |a, b| a.saturating_add(*b))
             }
             _ => 0,
         };

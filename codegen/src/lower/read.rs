@@ -17,6 +17,9 @@ pub(crate) struct Building {
     pub(crate) stage: Stage,
     /// Ranges of the labels in scope: label -> extent.
     pub(crate) extents: BTreeMap<u32, Dim>,
+    /// Nodes of what has been computed: a value read twice at one place is expanded once, or chains of shared values
+    /// would take exponential time.
+    done: BTreeMap<(Value, Vec<Dim>, Pred), u32>,
 }
 
 pub(crate) struct Reader<'a> {
@@ -61,6 +64,7 @@ impl<'a> Reader<'a> {
                 stores: Vec::new(),
             },
             extents: self.kernel.grid.iter().enumerate().map(|(i, d)| (i as u32, d.clone())).collect(),
+            done: BTreeMap::new(),
         };
         let labels = self.labels(&mut b, v);
         (b, labels)
@@ -200,6 +204,16 @@ impl<'a> Reader<'a> {
         index: &[Dim],
         when: &Pred,
     ) -> Result<u32, Diag> {
+        let key = (v, index.to_vec(), when.clone());
+        if let Some(&n) = b.done.get(&key) {
+            return Ok(n);
+        }
+        let n = self.expand(b, v, index, when)?;
+        b.done.insert(key, n);
+        Ok(n)
+    }
+
+    fn expand(&mut self, b: &mut Building, v: Value, index: &[Dim], when: &Pred) -> Result<u32, Diag> {
         let region = self.cx.region;
         if region.inputs().contains(&v.node) {
             return self.read(b, v, index, when);

@@ -86,15 +86,13 @@ fn replace(g: &Graph, cut: Cut) -> Result<Edit, Diag> {
 }
 
 /// The kernel of a constant that something else than kernels reads (they hold copies) and whose elements or shape depend
-/// on sizes: of `const_dims` itself, or of a rank-0 constant expanded to a symbolic shape.
+/// on sizes or are not written out: of `const_dims` itself, or of a rank-0 constant expanded to a shape.
 fn outline_constant(g: &Graph, id: NodeId) -> Result<Option<Edit>, Diag> {
     let Some(node) = g.node(id) else { return Ok(None) };
     let v = crate::rules::result(id);
     let mut region = Graph::region(&g.symbols);
     let value = if let Op::Constant(c) = &node.op {
-        let Some(shape) = c.shape.clone().filter(|s| s.iter().any(|d| d.as_const().is_none())) else {
-            return Ok(None);
-        };
+        let Some(shape) = c.shape.clone() else { return Ok(None) };
         let scalar = region.op(Constant { value: c.value.clone(), shape: None }, &[], &node.loc)?;
         region.op(Expand { shape }, &[scalar], &node.loc)?
     } else if let Op::ConstDims(_) = &node.op {
