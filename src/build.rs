@@ -51,8 +51,13 @@ pub fn lower(
     optimize(module, options)?;
     at(Stage::Lower);
     let lowered = artifact::lower_module(module)?;
-    let faults: Vec<Diag> = lowered.kernels.iter().flat_map(kernel::verify::verify).collect();
-    if faults.is_empty() { Ok(lowered) } else { Err(faults) }
+    for k in &lowered.kernels {
+        if let Some(d) = kernel::verify::verify(k).into_iter().next() {
+            let text = format!("a generated kernel is wrong\n{d}\n{}", kernel::text::print(k));
+            return Err(vec![Diag::error("E-BUG", text)]);
+        }
+    }
+    Ok(lowered)
 }
 
 /// Builds an artifact in memory.

@@ -15,19 +15,22 @@ pub fn guard(f: impl FnOnce() -> ExitCode) -> ExitCode {
     }));
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(code) => code,
-        Err(_) => {
-            let what = LAST.lock().map(|s| s.clone()).unwrap_or_default();
-            let args: Vec<String> = std::env::args().collect();
-            let path = std::env::temp_dir().join(format!("tgc-crash-{}.txt", std::process::id()));
-            let text = format!("tgc {}\ncommand: {}\n{what}\n", env!("CARGO_PKG_VERSION"), args.join(" "));
-            let dump = match std::fs::write(&path, text) {
-                Ok(()) => format!("details are in {}", path.display()),
-                Err(e) => format!("the dump could not be written: {e}"),
-            };
-            eprintln!(
-                "error[E-BUG]: a bug in tgc, not in your model\n  {what}\n  {dump}\n  help: please report it with that file"
-            );
-            ExitCode::from(3)
-        }
+        Err(_) => report(&LAST.lock().map(|s| s.clone()).unwrap_or_default()),
     }
+}
+
+/// Writes the dump of a bug, says where it is, and gives exit code 3.
+pub fn report(what: &str) -> ExitCode {
+    let args: Vec<String> = std::env::args().collect();
+    let path = std::env::temp_dir().join(format!("tgc-crash-{}.txt", std::process::id()));
+    let text = format!("tgc {}\ncommand: {}\n{what}\n", env!("CARGO_PKG_VERSION"), args.join(" "));
+    let dump = match std::fs::write(&path, text) {
+        Ok(()) => format!("details are in {}", path.display()),
+        Err(e) => format!("the dump could not be written: {e}"),
+    };
+    let short = what.lines().take(2).collect::<Vec<_>>().join("\n  ");
+    eprintln!(
+        "error[E-BUG]: a bug in tgc, not in your model\n  {short}\n  {dump}\n  help: please report it with that file"
+    );
+    ExitCode::from(3)
 }

@@ -103,6 +103,9 @@ pub fn main() -> ExitCode {
 }
 
 fn fail(diags: &[Diag], text: Option<&str>) -> ExitCode {
+    if let Some(d) = diags.iter().find(|d| matches!(d.code, "E-BUG" | "E-CPU-009")) {
+        return crash::report(&d.message);
+    }
     report(diags, text);
     let n = diags.iter().filter(|d| d.severity == Severity::Error).count();
     eprintln!("{n} error{}", if n == 1 { "" } else { "s" });

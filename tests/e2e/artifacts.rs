@@ -141,3 +141,20 @@ fn a_long_chain_of_shared_values_builds() {
     let said = ok(tgc().arg("check").arg(&g));
     assert!(said.contains("builds"), "{said}");
 }
+
+#[test]
+fn a_reduction_that_two_outputs_follow() {
+    let dir = scratch("two-reductions");
+    let at = |n: &str| dir.join(n);
+    ok(tgc().arg("build").arg(root().join("tests/text/two_reductions.tgir")).arg("-o").arg(at("m.tgc")));
+    let script = "import numpy as np, sys\nd = sys.argv[1]\nx = np.random.default_rng(3).standard_normal((4, 3)).astype(np.float32)\n\
+                  np.savez(d + '/in.npz', x=x)\ny = x.astype(np.float64)\nm = y.mean(1, keepdims=True)\n\
+                  s = np.sqrt((y * y).mean(1, keepdims=True) - m * m + 1e-5)\n\
+                  np.savez(d + '/want.npz', s=s.astype(np.float32), m=m.astype(np.float32))\n";
+    ok(Command::new(prepared("venv/bin/python")).args(["-c", script]).arg(&dir));
+    ok(tgc_run().arg("run").arg(at("m.tgc")).arg("--inputs").arg(at("in.npz")).arg("-o").arg(at("got.npz")));
+    ok(python("npz_compare.py")
+        .arg(at("got.npz"))
+        .arg(at("want.npz"))
+        .args(["--rtol", "1e-5", "--atol", "1e-5"]));
+}

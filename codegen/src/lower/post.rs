@@ -40,7 +40,8 @@ fn merged(kernel: &Kernel, a: &Stage, b: &Stage) -> Option<Stage> {
         && a.inner.len() == b.inner.len()
         && a.inner.iter().zip(&b.inner).all(|(x, y)| x.1 == y.1)
         && b.expr.nodes.len() <= LIMIT;
-    if !fits || readers(kernel, one_local.to) != 1 {
+    let reads = b.loads.iter().any(|l| l.from == one_local.to);
+    if !fits || !reads || readers(kernel, one_local.to) != 1 {
         return None;
     }
     let rename: BTreeMap<u32, u32> = b.inner.iter().zip(&a.inner).map(|(y, x)| (y.0, x.0)).collect();
