@@ -3,7 +3,7 @@
 //!
 //! # Snapshot tests of your own graphs and passes
 //!
-//! [`graph_text`] gives the canonical text of a graph, which a snapshot library can keep:
+//! [`graph_text`] gives the canonical text of a graph, which a snapshot library such as insta can keep, in the test or beside it:
 //!
 //! ```
 //! use tgc::ir::{diag::Loc, graph::{Graph, Value}, ops::Add, types::{DType, Dim, Type}};
@@ -12,8 +12,12 @@
 //! let x = g.input("x", Type::new(DType::F32, vec![Dim::sym("n"), Dim::from(4)]), Loc::default());
 //! let y = g.op(Add {}, &[x, x], &Loc::default()).unwrap();
 //! g.output("y", y);
-//! // with the insta crate: insta::assert_snapshot!(tgc::graph_text(&g));
-//! assert!(tgc::graph_text(&g).contains("add %x, %x : f32[n, 4]"));
+//! insta::assert_snapshot!(tgc::graph_text(&g), @r#"
+//! graph @twice(%x: f32[n, 4]) -> f32[n, 4] "y" {
+//!   %0 = add %x, %x : f32[n, 4]
+//!   return %0
+//! }
+//! "#);
 //! ```
 
 mod build;
