@@ -133,7 +133,7 @@ fn conv(cx: &mut NodeCx<'_, '_>, x: Value, w: Value) -> Res<Vec<Value>> {
     let win = window(cx, &xs[2..], extents)?;
     let zero = Scalar::from_int(cx.dtype(x), 0);
     let (x, pads) = padded(cx, x, win.padding, zero)?;
-    let op = Conv { strides: win.strides, pads, dilations: win.dilations, groups };
+    let op = Conv { strides: win.strides, pads, dilations: win.dilations, groups, channels_last: false };
     let ins: Vec<Value> = [x, w].into_iter().chain(cx.opt(2)).collect();
     Ok(vec![cx.op(op, &ins)?])
 }
