@@ -87,7 +87,8 @@ impl Groups<'_> {
         };
         let open = |u: &usize| {
             let members = self.units.get(u).into_iter().flat_map(|u| &u.members);
-            segment(u) == segment(&end) && members.into_iter().all(|m| self.plan.class(*m).is_some_and(is_open))
+            let fit = |m: &NodeId| self.plan.class(*m).is_some_and(is_open) && !self.plan.alone(*m);
+            segment(u) == segment(&end) && members.into_iter().all(fit)
         };
         let (mut between, mut starts) = (BTreeSet::new(), BTreeSet::new());
         let mut todo: Vec<usize> = unit.reads.iter().copied().filter(open).collect();
@@ -131,14 +132,14 @@ impl Groups<'_> {
                 false
             }
         };
-        if !joins {
+        if !joins || info.alone {
             return Vec::new();
         }
         let fits = |u: &&usize| {
             let Some(unit) = self.units.get(u) else { return false };
             let near = |m: &NodeId| {
                 let Some(i) = self.plan.info(*m) else { return false };
-                i.class.as_ref().is_some_and(is_open) && i.segment == info.segment
+                i.class.as_ref().is_some_and(is_open) && !i.alone && i.segment == info.segment
             };
             let sized =
                 |m: &NodeId| self.plan.info(*m).is_some_and(|i| !i.domains.is_disjoint(&info.domains));
