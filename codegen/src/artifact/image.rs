@@ -58,6 +58,20 @@ pub fn compile(
     Ok(Artifact { manifest: lowered.manifest, images, weights: lowered.weights })
 }
 
+/// What code generation for one target gives for every kernel, as text: its schedule, then LLVM IR or assembly.
+pub fn code_text(lowered: &Lowered, target: &Target, assembly: bool) -> Result<String, Vec<Diag>> {
+    let mut out = String::new();
+    for k in &lowered.kernels {
+        let mut k = k.clone();
+        lower_kernel(&mut k).map_err(|d| vec![d])?;
+        let schedule = Schedule::default_for(&k, target.isa);
+        let text = cpu::text(&k, &schedule, target, assembly).map_err(|d| vec![d])?;
+        let comment = if assembly { '#' } else { ';' };
+        out.push_str(&format!("{comment} {} for {}: {schedule}\n{text}\n", k.name, target.name));
+    }
+    Ok(out)
+}
+
 impl Artifact {
     /// Writes the file, through a temporary one in the same folder.
     pub fn write(&self, path: &Path) -> Result<(), rt::Error> {

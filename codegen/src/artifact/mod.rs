@@ -5,5 +5,5 @@ mod formula;
 mod image;
 mod program;
 
-pub use image::{Artifact, compile};
+pub use image::{Artifact, code_text, compile};
 pub use program::{Lowered, lower_module};

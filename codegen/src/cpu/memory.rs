@@ -67,7 +67,7 @@ impl<'c> Emit<'c, '_> {
         };
         let flat = match packed {
             Some(p) => p.flat(&index, &extents),
-            None => row_major(&index, &extents),
+            None => crate::kernel::row_major(&index, &extents),
         };
         Ok(Place { base, dtype, elem, index, extents, flat, buf })
     }
@@ -314,11 +314,6 @@ impl<'c> Emit<'c, '_> {
         self.note_alias(i, place.buf);
         Ok(())
     }
-}
-
-/// Position of the element at `index` of a dense row-major buffer.
-fn row_major(index: &[Dim], extents: &[Dim]) -> Dim {
-    index.iter().zip(extents).fold(Dim::from(0), |at, (x, d)| at * d.clone() + x.clone())
 }
 
 fn mentions(p: &Pred, label: u32) -> bool {

@@ -237,3 +237,34 @@ impl Kernel {
         }
     }
 }
+
+/// Position of the element at `index` from a buffer's first one, where accesses can be compared by it: tiles of locals
+/// count as `%tile0` .. long. None for rings and wrong numbers of indices.
+pub(crate) fn flat(k: &Kernel, buf: Buf, index: &[Dim]) -> Option<Dim> {
+    let (dims, packed): (Vec<Dim>, _) = match buf {
+        Buf::Arg(i) => {
+            let a = k.args.get(i as usize)?;
+            (a.dims.clone(), a.packed.as_ref())
+        }
+        Buf::Local(i) => {
+            let extent = |a: &LocalAxis| match a {
+                LocalAxis::Tile { grid, .. } => Some(Dim::sym(&format!("%tile{grid}"))),
+                LocalAxis::Full(d) => Some(d.clone()),
+                LocalAxis::Ring(_) => None,
+            };
+            (k.locals.get(i as usize)?.axes.iter().map(extent).collect::<Option<_>>()?, None)
+        }
+    };
+    if dims.len() != index.len() {
+        return None;
+    }
+    Some(match packed {
+        Some(p) => p.flat(index, &dims),
+        None => row_major(index, &dims),
+    })
+}
+
+/// Position of the element at `index` of a dense row-major buffer.
+pub(crate) fn row_major(index: &[Dim], extents: &[Dim]) -> Dim {
+    index.iter().zip(extents).fold(Dim::from(0), |at, (x, d)| at * d.clone() + x.clone())
+}

@@ -3,7 +3,7 @@
 
 use super::check::{MAX_TILE, lanes_label, vectorisable};
 use super::{Isa, Schedule, StageSchedule, scratch};
-use crate::kernel::{Buf, Kernel, Kind, Load, LocalAxis, Mode, Stage};
+use crate::kernel::{Buf, Kernel, Kind, Load, LocalAxis, Mode, Stage, flat};
 use tgc_ir::class::Combine;
 use tgc_ir::types::{Atom, Dim};
 
@@ -160,7 +160,12 @@ fn contraction(k: &Kernel, s: &Stage, isa: Isa) -> Option<StageSchedule> {
     let width = isa.vector_bytes / acc.max(1);
     let points: Vec<(u32, i64)> = vectorisable(s).into_iter().map(|l| (l, extent_of(k, s, l))).collect();
     let contiguous = |l: u32| s.stores.iter().all(|st| step(k, st.to, &st.index, l) == Some(1));
-    let (vector, len) = points.iter().copied().find(|p| contiguous(p.0))?;
+    let packed = s.loads.iter().find_map(|l| {
+        let Buf::Arg(i) = l.from else { return None };
+        let p = k.args.get(i as usize)?.packed.as_ref()?;
+        points.iter().copied().find(|x| l.index.get(p.axis as usize) == Some(&Dim::label(x.0)))
+    });
+    let (vector, len) = packed.or_else(|| points.iter().copied().find(|p| contiguous(p.0)))?;
     if width < 2 || len < 4 {
         return None;
     }
@@ -238,34 +243,21 @@ fn score(k: &Kernel, s: &Stage, label: u32, stores: bool) -> i64 {
 
 /// Distance in elements between neighbours along the label where it is 0 or 1; others are None.
 fn step(k: &Kernel, b: Buf, index: &[Dim], label: u32) -> Option<i64> {
-    let (last, outer) = match index.split_last() {
-        Some(x) => x,
-        None => return Some(0),
-    };
     let uses = |d: &Dim| d.any_leaf(|a| *a == Atom::Label(label) || matches!(a, Atom::Val(_)));
+    if !index.iter().any(uses) {
+        return Some(0);
+    }
     if let Buf::Arg(i) = b
         && let Some(p) = k.args.get(i as usize).and_then(|a| a.packed.as_ref())
     {
         let moving: Vec<usize> = (0..index.len()).filter(|i| uses(&index[*i])).collect();
-        return match moving[..] {
-            [] => Some(0),
-            [a] if a == p.axis as usize => {
-                index[a].affine(label).and_then(|(c, _)| c.as_const()).filter(|c| *c == 1)
-            }
-            _ => None,
-        };
+        let &[a] = &moving[..] else { return None };
+        let coefficient = index[a].affine(label).and_then(|(c, _)| c.as_const());
+        return coefficient.filter(|c| *c == 1 && a == p.axis as usize);
     }
-    let ring = match b {
-        Buf::Local(l) => {
-            k.locals.get(l as usize).is_some_and(|l| matches!(l.axes.last(), Some(LocalAxis::Ring(_))))
-        }
-        Buf::Arg(_) => false,
-    };
-    if outer.iter().any(uses) || (ring && uses(last)) {
+    let at = flat(k, b, index)?;
+    if at.any_leaf(|a| matches!(a, Atom::Val(_))) {
         return None;
     }
-    if !uses(last) {
-        return Some(0);
-    }
-    last.affine(label).and_then(|(c, _)| c.as_const()).filter(|c| *c == 1)
+    at.affine(label).and_then(|(c, _)| c.as_const()).filter(|c| matches!(c, 0 | 1))
 }

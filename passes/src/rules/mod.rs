@@ -36,15 +36,8 @@ macro_rules! rules {
 pub(crate) use rules;
 
 /// Rules of `canonicalise`.
-pub(crate) const THEMES: &[&[Rule]] = &[
-    arith::RULES,
-    cast::RULES,
-    logic::RULES,
-    view::RULES,
-    splat::RULES,
-    sink::RULES,
-    weight::RULES,
-];
+pub(crate) const THEMES: &[&[Rule]] =
+    &[arith::RULES, cast::RULES, logic::RULES, view::RULES, splat::RULES, sink::RULES, weight::RULES];
 
 /// `canonicalise`: identities that hold exactly, constants to the right.
 pub(crate) struct Canonicalise;

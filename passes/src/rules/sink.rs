@@ -118,8 +118,8 @@ fn reshape_slice(g: &Graph, id: NodeId) -> Rewrite<'_> {
     let (whole, part, to) = (&g.ty(x)?.shape, &g.ty(y)?.shape, &g.ty(result(id))?.shape);
     let sliced: Vec<usize> = (0..whole.len()).filter(|i| whole[*i] != part[*i]).collect();
     let [axis] = sliced[..] else { return None };
-    let plain = s.steps.iter().all(|k| *k == 1)
-        && s.starts.iter().enumerate().all(|(i, d)| i == axis || d.is(0));
+    let plain =
+        s.steps.iter().all(|k| *k == 1) && s.starts.iter().enumerate().all(|(i, d)| i == axis || d.is(0));
     let (before, after) = (&part[..axis], &part[axis + 1..]);
     let fits = to.len() >= part.len() && to.starts_with(before) && to.ends_with(after);
     if !plain || !fits {
