@@ -1,14 +1,13 @@
 //! Compiling the kernels for each target and putting the artifact together.
 
 use super::formula;
-use super::program::{Lowered, decl};
+use super::program::{Lowered, Stored, decl};
 use crate::cpu::{self, Target};
 use crate::kernel::Kernel;
 use crate::lower::math::lower_kernel;
 use crate::schedule::{self, Schedule};
 use std::path::Path;
 use tgc_ir::diag::Diag;
-use tgc_ir::tensor::Tensor;
 use tgc_ir::types::Dim;
 use tgc_runtime as rt;
 
@@ -16,7 +15,7 @@ use tgc_runtime as rt;
 pub struct Artifact {
     manifest: rt::Manifest,
     images: Vec<Vec<u8>>,
-    weights: Vec<Tensor>,
+    weights: Vec<Stored>,
 }
 
 /// Compiles `lowered` for every target (best first). `replace` holds hand-edited kernels that take the place of the
@@ -63,8 +62,7 @@ impl Artifact {
     /// Writes the file, through a temporary one in the same folder.
     pub fn write(&self, path: &Path) -> Result<(), rt::Error> {
         let code: Vec<&[u8]> = self.images.iter().map(Vec::as_slice).collect();
-        let mut weights =
-            |i: usize, out: &mut dyn std::io::Write| out.write_all(self.weights[i].data.bytes());
+        let mut weights = |i: usize, out: &mut dyn std::io::Write| out.write_all(&self.weights[i].bytes());
         rt::write_file(path, &self.manifest, &code, &mut weights)
     }
 }
@@ -110,7 +108,7 @@ fn substitute(kernels: &mut [Kernel], replace: &[Kernel]) -> Result<(), Vec<Diag
                 && old.args.len() == new.args.len()
                 && old.sites.len() == new.sites.len()
                 && old.args.iter().zip(&new.args).all(|(a, b)| {
-                    (a.dtype, a.role, &a.dims, a.packed) == (b.dtype, b.role, &b.dims, b.packed)
+                    (a.dtype, a.role, &a.dims, &a.packed) == (b.dtype, b.role, &b.dims, &b.packed)
                 });
         if !same {
             faults.push(

@@ -12,10 +12,13 @@
 
 mod bounds;
 pub mod interp;
+mod packed;
 #[cfg(test)]
 pub(crate) mod random;
 pub mod text;
 pub mod verify;
+
+pub use packed::Packed;
 
 use std::sync::Arc;
 use tgc_ir::class::{Combine, Reducer};
@@ -65,13 +68,6 @@ pub enum Role {
     InOut,
     /// A weight.
     Const,
-}
-
-/// Layout of a packed weight `[k, n]`: panels of `width` columns, `[n / width][k][width]`, the last padded with zeros.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packed {
-    /// Columns of a panel.
-    pub width: u32,
 }
 
 /// A buffer that lives for one tile (scratch memory of the worker).

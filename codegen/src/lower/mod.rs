@@ -3,6 +3,7 @@
 //! epilogues, `params` turns the entry's symbols into dim parameters. Works on classes, never on ops.
 
 pub mod math;
+mod pack;
 mod params;
 mod plan;
 mod post;
@@ -69,6 +70,7 @@ pub fn lower_region(region: &Graph, symbols: &SymTable, consts: &[bool]) -> Resu
     }
     let sites = reader.sites();
     post::merge(&mut kernel);
+    pack::choose(&mut kernel);
     let dims = params::extract(&mut kernel);
     Ok(Lowered { kernel, dims, sites })
 }

@@ -4,8 +4,10 @@
 mod arith;
 mod cast;
 mod logic;
+mod sink;
 pub(crate) mod splat;
 mod view;
+pub(crate) mod weight;
 
 use crate::pass::{Changed, Cx, Editor, Pass};
 use std::collections::BTreeSet;
@@ -34,7 +36,15 @@ macro_rules! rules {
 pub(crate) use rules;
 
 /// Rules of `canonicalise`.
-pub(crate) const THEMES: &[&[Rule]] = &[arith::RULES, cast::RULES, logic::RULES, view::RULES, splat::RULES];
+pub(crate) const THEMES: &[&[Rule]] = &[
+    arith::RULES,
+    cast::RULES,
+    logic::RULES,
+    view::RULES,
+    splat::RULES,
+    sink::RULES,
+    weight::RULES,
+];
 
 /// `canonicalise`: identities that hold exactly, constants to the right.
 pub(crate) struct Canonicalise;
