@@ -5,14 +5,14 @@ use tgc_ir::class::Class;
 use tgc_ir::graph::{Graph, NodeId};
 use tgc_ir::ops::{
     ArgMax, AvgPool, Concat, Conv, CumSum, Expand, Gather, Lowering, MaxPool, Op, Pad, ReduceMax, ReduceMin,
-    ReduceProd, ReduceSum, Slice,
+    ReduceProd, ReduceSum, Reshape, Slice,
 };
 use tgc_ir::scalar::ENode;
 use tgc_ir::types::{Atom, Type};
 
 /// A node with channels last.
 pub(super) struct Form {
-    /// Rank of the values that change.
+    /// Rank that operands are read with.
     pub(super) rank: usize,
     pub(super) op: Op,
     /// Operands from this one on are read as they are.
@@ -64,7 +64,8 @@ pub(super) fn form(g: &Graph, id: NodeId) -> Option<Form> {
     let out = fact.ty.rank();
     let laid = |op: Op, count: usize| Some(Form { rank: out, op, laid: count, result: Place::Laid });
     let reduced = |op: Op, axes: &[i64], keep: bool| {
-        let result = if keep { Place::Laid } else { Place::Plain(rest(axes, rank)?) };
+        let inner = axes.iter().all(|&a| place(a, rank).is_some_and(|a| a != 0 && a + 1 != rank as i64));
+        let result = if keep || (inner && out >= 3) { Place::Laid } else { Place::Plain(rest(axes, rank)?) };
         Some(Form { rank, op, laid: 1, result })
     };
     if rank.max(out) < 3 || !node.regions.is_empty() {
@@ -86,6 +87,12 @@ pub(super) fn form(g: &Graph, id: NodeId) -> Option<Form> {
         Op::Slice(s) => {
             let op = Slice { starts: moved(&s.starts), sizes: moved(&s.sizes), steps: moved(&s.steps) };
             laid(op.into(), all)
+        }
+        Op::Reshape(r) if rank.min(out) >= 3 => {
+            // batch and channels stay, so only spatial axes are regrouped
+            let kept = r.shape[..2] == g.ty(*g.operands(id).first()?)?.shape[..2];
+            let op = Reshape { shape: moved(&r.shape) };
+            kept.then(|| Form { rank, op: op.into(), laid: 1, result: Place::Laid })
         }
         Op::Concat(c) => laid(Concat { axis: place(c.axis, out)? }.into(), all),
         Op::Expand(e) => laid(Expand { shape: moved(&e.shape) }.into(), all),

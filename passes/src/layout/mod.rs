@@ -49,7 +49,6 @@ fn rewrite(g: &Graph, set: &Set) -> Option<Edit> {
     let mut r = Rewriter {
         g,
         patch: Patch::new(g, *set.nodes.keys().next()?),
-        rank: set.rank,
         laid: BTreeMap::new(),
         plain: BTreeMap::new(),
     };
@@ -57,6 +56,7 @@ fn rewrite(g: &Graph, set: &Set) -> Option<Edit> {
         r.node(*id, set.nodes.get(id)?)?;
     }
     for id in &set.order {
+        r.patch.origin(*id);
         let v = result(*id);
         let outside = |u: &(NodeId, u32)| set.nodes.get(&u.0).is_none_or(|f| !f.lays(u.1 as usize));
         if g.is_output(v) || g.users(v).iter().any(outside) {
@@ -73,22 +73,25 @@ fn rewrite(g: &Graph, set: &Set) -> Option<Edit> {
 struct Rewriter<'g> {
     g: &'g Graph,
     patch: Patch<'g>,
-    rank: usize,
-    /// Values with channels last.
-    laid: BTreeMap<Value, PVal>,
+    /// Values with channels last, by the rank they broadcast to.
+    laid: BTreeMap<(Value, usize), PVal>,
     /// Values with their axes as they were.
     plain: BTreeMap<Value, PVal>,
 }
 
 impl Rewriter<'_> {
     fn node(&mut self, id: NodeId, form: &Form) -> Option<()> {
+        self.patch.origin(id);
         let mut operands = Vec::new();
         for (i, v) in self.g.operands(id).into_iter().enumerate() {
-            operands.push(if form.lays(i) { self.laid(v)? } else { self.plain(v)? });
+            operands.push(if form.lays(i) { self.laid(v, form.rank)? } else { self.plain(v)? });
         }
         let new = self.patch.op(form.op.clone(), &operands).ok()?;
         match &form.result {
-            Place::Laid => self.laid.insert(result(id), new),
+            Place::Laid => {
+                let rank = self.patch.ty(new)?.rank();
+                self.laid.insert((result(id), rank), new)
+            }
             Place::Plain(perm) => {
                 let new = self.permuted(new, perm)?;
                 self.plain.insert(result(id), new)
@@ -97,31 +100,31 @@ impl Rewriter<'_> {
         Some(())
     }
 
-    /// The value with channels last; one of lower rank as it broadcasts to the set's.
-    fn laid(&mut self, v: Value) -> Option<PVal> {
-        if let Some(&p) = self.laid.get(&v) {
+    /// The value with channels last; one of lower rank as it broadcasts to rank `rank`.
+    fn laid(&mut self, v: Value, rank: usize) -> Option<PVal> {
+        if let Some(&p) = self.laid.get(&(v, rank)) {
             return Some(p);
         }
         let plain = self.plain(v)?;
         self.plain.insert(v, plain);
         let mut p = plain;
         let shape = self.patch.ty(p)?.shape.clone();
-        let missing = self.rank.checked_sub(shape.len())?;
-        let perm = forms::to_last(self.rank);
+        let missing = rank.checked_sub(shape.len())?;
+        let perm = forms::to_last(rank);
         if missing == 0 {
             p = self.permuted(p, &perm)?;
         } else if !shape.is_empty() {
             let full = [vec![Dim::from(1); missing], shape.clone()].concat();
             if keeps_order(&full, &perm) {
                 let moved: Vec<Dim> = perm.iter().map(|&a| full[a].clone()).collect();
-                let lead = moved.iter().take(self.rank - 1).take_while(|d| d.is(1)).count();
+                let lead = moved.iter().take(rank - 1).take_while(|d| d.is(1)).count();
                 p = self.reshape(p, moved[lead..].to_vec())?;
             } else {
                 p = self.reshape(p, full)?;
                 p = self.permuted(p, &perm)?;
             }
         }
-        self.laid.insert(v, p);
+        self.laid.insert((v, rank), p);
         Some(p)
     }
 
@@ -130,8 +133,9 @@ impl Rewriter<'_> {
         if let Some(&p) = self.plain.get(&v) {
             return Some(p);
         }
-        let Some(&p) = self.laid.get(&v) else { return Some(PVal::Old(v)) };
-        let p = self.permuted(p, &forms::to_second(self.rank))?;
+        let rank = self.g.ty(v)?.rank();
+        let Some(&p) = self.laid.get(&(v, rank)) else { return Some(PVal::Old(v)) };
+        let p = self.permuted(p, &forms::to_second(rank))?;
         self.plain.insert(v, p);
         Some(p)
     }

@@ -9,8 +9,6 @@ use tgc_ir::ops::Op;
 
 /// Nodes to rewrite together.
 pub(super) struct Set {
-    /// Rank of the values that change.
-    pub(super) rank: usize,
     /// The nodes' forms with channels last.
     pub(super) nodes: BTreeMap<NodeId, Form>,
     /// The nodes so that producers come first.
@@ -37,10 +35,9 @@ impl Set {
         let anchor = |id: NodeId, form: &Form| changing(g, id, form).first().copied();
         let first = forms.iter().find(|(id, form)| pays(g, **id) && anchor(**id, form).is_some())?;
         let root = joined.root(anchor(*first.0, first.1)?);
-        let rank = first.1.rank;
         forms.retain(|id, form| anchor(*id, form).is_some_and(|v| joined.root(v) == root));
         let order = order.into_iter().filter(|id| forms.contains_key(id)).collect();
-        Some(Set { rank, nodes: forms, order })
+        Some(Set { nodes: forms, order })
     }
 }
 
