@@ -1,6 +1,7 @@
 //! From an optimized module to an artifact: programs over kernels (`program`), compiled images (`image`), and the file.
 //! The module must have been through the pipeline: every computing node is in a `fused` region.
 
+mod cost;
 mod formula;
 mod image;
 mod program;

@@ -214,6 +214,11 @@ pub struct Store {
 }
 
 impl Kernel {
+    /// Position of a dim parameter.
+    pub(crate) fn slot(&self, param: &str) -> Option<usize> {
+        self.params.iter().position(|p| **p == *param)
+    }
+
     /// Every stage, in order, loops flattened.
     pub fn stages(&self) -> Vec<&Stage> {
         fn walk<'k>(items: &'k [Item], out: &mut Vec<&'k Stage>) {
