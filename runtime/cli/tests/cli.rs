@@ -184,9 +184,12 @@ fn wrong_inputs_are_told_with_code_1() {
 #[test]
 fn wrong_usage_has_code_2() {
     let dir = folder("usage", &simple());
-    let cases: [&[&str]; 7] = [
+    let cases: [&[&str]; 10] = [
         &[],
-        &["bench", "m.tgc"],
+        &["bench"],
+        &["bench", "m.tgc", "--dim", "batch"],
+        &["bench", "m.tgc", "--runs", "0"],
+        &["bench", "m.tgc", "--min-time", "nan"],
         &["run"],
         &["run", "m.tgc", "--input", "x"],
         &["run", "m.tgc", "-o", "out.txt"],
@@ -195,6 +198,53 @@ fn wrong_usage_has_code_2() {
     ];
     for args in cases {
         fails(&dir, args, 2, &["Usage"].map(|s| if args.len() > 3 { "error" } else { s }));
+    }
+}
+
+/// The number that follows this name in JSON text.
+fn number(json: &str, name: &str) -> f64 {
+    let (_, rest) =
+        json.split_once(&format!("\"{name}\": ")).unwrap_or_else(|| panic!("no {name} in {json}"));
+    rest.split([',', '}', ']']).next().unwrap().parse().unwrap_or_else(|e| panic!("{name} in {json}: {e}"))
+}
+
+#[test]
+fn bench_measures_made_and_given_inputs() {
+    let dir = folder("bench", &simple());
+    let short = ["bench", "m.tgc", "--min-time", "0.02", "--runs", "3"];
+    let with = |more: &[&str]| prints(&dir, &[&short[..], more].concat());
+    let json = with(&["--json", "--dim", "batch=8", "--threads", "2"]);
+    assert!(json.contains(r#""dims": [{"name": "batch", "size": 8, "given": true}]"#), "{json}");
+    assert!(json.contains(r#""random_inputs": ["x"]"#) && json.contains(r#""image": "x86-64""#), "{json}");
+    let [min, median, p90] = ["min_us", "median_us", "p90_us"].map(|n| number(&json, n));
+    assert!(0.0 < min && min <= median && median <= p90, "{json}");
+    assert!(number(&json, "timings") >= 3.0, "{json}");
+    // A run far below a microsecond is timed with others; a busy machine may make one look long, not five.
+    let one = |_| number(&with(&["--json", "--threads", "1"]), "runs_per_timing") > 1.0;
+    assert!((0..5).any(one));
+    assert_eq!(number(&json, "artifact_bytes"), fs::metadata(dir.join("m.tgc")).unwrap().len() as f64);
+    assert!(number(&json, "first_result_ms") >= number(&json, "load_ms"), "{json}");
+    // The temporary t, and 8 bytes of scratch a worker, two cache lines apart.
+    assert_eq!(number(&json, "memory_bytes"), (8.0 * 16.0) + 2.0 * 128.0, "{json}");
+    assert!(number(&json, "peak_rss_bytes") > 1e6, "{json}");
+    let text = with(&[]);
+    for part in
+        ["batch=1: the smallest allowed", "integers are uniform in 0..100", "random        x (seed 1)"]
+    {
+        assert!(text.contains(part), "{text} lacks {part}");
+    }
+    fs::write(dir.join("x.npy"), npy("<i8", "(2, 2)", &bytes_of(&[1, 2, 3, 4]))).unwrap();
+    let text = with(&["--input", "x=x.npy"]);
+    assert!(text.contains("batch=2") && !text.contains("random") && !text.contains("smallest"), "{text}");
+    fs::write(dir.join("neg.npy"), npy("<i8", "(1, 2)", &bytes_of(&[1, -1]))).unwrap();
+    let wrong: [(&[&str], &[&str]); 4] = [
+        (&["--dim", "n=3"], &["E-RUN-106", "no dim of that name", "its dims: batch"]),
+        (&["--input", "x=x.npy", "--dim", "batch=3"], &["E-RUN-106", "another size"]),
+        (&["--dim", "batch=65"], &["E-RUN-014", "allowed 0..=64"]),
+        (&["--input", "x=neg.npy"], &["E-RUN-020", "node `n1`"]),
+    ];
+    for (more, texts) in wrong {
+        fails(&dir, &[&short[..], more].concat(), 1, texts);
     }
 }
 
