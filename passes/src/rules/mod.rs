@@ -6,7 +6,7 @@ mod cast;
 mod logic;
 mod sink;
 pub(crate) mod splat;
-mod view;
+pub(crate) mod view;
 pub(crate) mod weight;
 
 use crate::pass::{Changed, Cx, Editor, Pass};
