@@ -3,7 +3,9 @@
 
 mod arith;
 mod cast;
+mod gather;
 mod logic;
+mod regroup;
 mod sink;
 pub(crate) mod splat;
 mod view;
@@ -42,7 +44,9 @@ pub(crate) const THEMES: &[&[Rule]] = &[
     logic::RULES,
     view::RULES,
     splat::RULES,
+    regroup::RULES,
     sink::RULES,
+    gather::RULES,
     weight::RULES,
 ];
 
