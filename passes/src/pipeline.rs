@@ -15,6 +15,10 @@ pub const DEFAULT: &[&str] = &[
     "simplify_shapes",
     "cse",
     "dce",
+    "merge_siblings",
+    "canonicalise",
+    "cse",
+    "dce",
     "fuse",
     "outline",
 ];
@@ -26,6 +30,7 @@ pub(crate) const PASSES: &[Row] = &[
     Row::of::<crate::cse::Cse>(),
     Row::of::<crate::dce::Dce>(),
     Row::of::<crate::decompose::Decompose>(),
+    Row::of::<crate::siblings::MergeSiblings>(),
     Row::of::<crate::fuse::Fuse>(),
     Row::of::<crate::fuse::Outline>(),
 ];
