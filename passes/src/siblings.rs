@@ -165,7 +165,7 @@ fn merge(g: &Graph, group: &[Sibling], cx: &mut Cx<'_>) -> Result<Option<Edit>, 
     let widths: Vec<usize> = group.iter().map(|s| s.width).collect();
     let mut p = Patch::new(g, first.end.node);
     let weights: Vec<Value> = group.iter().map(|s| s.weight).collect();
-    let Some(weight) = side_by_side(g, &weights, &widths, &mut p, cx)? else { return Ok(None) };
+    let Some(weight) = side_by_side(g, &weights, &mut p, cx)? else { return Ok(None) };
     let mut all = p.op(Matmul {}, &[PVal::Old(first.x), weight])?;
     if group.iter().any(|s| s.bias.is_some()) {
         let parts: Option<Vec<Tensor>> = group.iter().map(|s| bias(g, s, cx)).collect();
@@ -206,7 +206,6 @@ fn merge(g: &Graph, group: &[Sibling], cx: &mut Cx<'_>) -> Result<Option<Edit>, 
 fn side_by_side(
     g: &Graph,
     values: &[Value],
-    widths: &[usize],
     p: &mut Patch<'_>,
     cx: &mut Cx<'_>,
 ) -> Result<Option<PVal>, Diag> {
@@ -226,10 +225,9 @@ fn side_by_side(
     let Some(op) = g.op_of(first.node) else { return Ok(None) };
     let mut args = Vec::new();
     for i in 0..g.operands(first.node).len() {
-        let column: Option<Vec<Value>> =
-            values.iter().map(|v| g.operands(v.node).get(i).copied()).collect();
+        let column: Option<Vec<Value>> = values.iter().map(|v| g.operands(v.node).get(i).copied()).collect();
         let Some(column) = column else { return Ok(None) };
-        let Some(arg) = side_by_side(g, &column, widths, p, cx)? else { return Ok(None) };
+        let Some(arg) = side_by_side(g, &column, p, cx)? else { return Ok(None) };
         args.push(arg);
     }
     Ok(Some(p.op(op.clone(), &args)?))

@@ -167,8 +167,10 @@ impl Plan {
         let Some(Op::Transpose(t)) = g.op_of(id) else { return false };
         let [x] = g.operands(id)[..] else { return false };
         let last = t.perm.last().is_some_and(|p| *p == -1 || *p + 1 == t.perm.len() as i64);
-        let readers = values(g, x.node).map(|v| g.users(v).len() + usize::from(g.is_output(v))).sum::<usize>();
-        let computed = matches!(self.class(x.node), Some(Class::Map(_) | Class::Contract(_) | Class::Reduce(_)));
+        let readers =
+            values(g, x.node).map(|v| g.users(v).len() + usize::from(g.is_output(v))).sum::<usize>();
+        let computed =
+            matches!(self.class(x.node), Some(Class::Map(_) | Class::Contract(_) | Class::Reduce(_)));
         last && computed && readers == 1 && users.iter().all(|u| matches!(g.op_of(*u), Some(Op::Reshape(_))))
     }
 

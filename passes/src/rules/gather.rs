@@ -6,10 +6,11 @@ use tgc_ir::class::{Class, broadcast_index};
 use tgc_ir::graph::{Graph, NodeId, Value};
 use tgc_ir::ops::{Gather, Op, Reshape, Slice};
 use tgc_ir::patch::{PVal, Patch};
-use tgc_ir::scalar::Scalar;
+use tgc_ir::scalar::{Bin, ENode, Scalar};
 use tgc_ir::types::{Atom, DType, Dim};
 
-pub(crate) const RULES: &[Rule] = rules![gather_constant, gather_in_order, slice_of_concat, compare_positions];
+pub(crate) const RULES: &[Rule] =
+    rules![gather_constant, gather_in_order, slice_of_concat, compare_positions];
 
 /// Most nodes looked through for what an element is.
 const DEPTH: usize = 24;
@@ -20,7 +21,8 @@ fn gather_constant(g: &Graph, id: NodeId) -> Rewrite<'_> {
     let (x, at) = pair(g, id)?;
     let shape = &g.ty(x)?.shape;
     let axis = usize::try_from(if *axis < 0 { *axis + shape.len() as i64 } else { *axis }).ok()?;
-    let at = i64::try_from(splat_of(g, at).filter(|_| g.ty(at).is_some_and(|t| t.numel().is(1)))?.as_int()?).ok()?;
+    let at = i64::try_from(splat_of(g, at).filter(|_| g.ty(at).is_some_and(|t| t.numel().is(1)))?.as_int()?)
+        .ok()?;
     let start = if at < 0 { shape.get(axis)?.clone() + Dim::from(at) } else { Dim::from(at) };
     let mut starts = vec![Dim::from(0); shape.len()];
     starts[axis] = start;
@@ -81,11 +83,11 @@ fn slice_of_concat(g: &Graph, id: NodeId) -> Rewrite<'_> {
 
 /// `a < b` or `a <= b` of positions, decided where it is the same for every element.
 fn compare_positions(g: &Graph, id: NodeId) -> Rewrite<'_> {
-    let less = match g.op_of(id) {
-        Some(Op::Lt(_)) => true,
-        Some(Op::Le(_)) => false,
-        _ => return None,
-    };
+    let op = g.op_of(id)?;
+    let less = matches!(op, Op::Lt(_));
+    if !less && !matches!(op, Op::Le(_)) {
+        return None;
+    }
     let (a, b) = pair(g, id)?;
     let ty = g.ty(result(id))?;
     let labels: Vec<Dim> = ty.shape.iter().enumerate().map(|(l, d)| label(l, d)).collect();
@@ -134,40 +136,43 @@ fn position(g: &Graph, v: Value, index: &[Dim], depth: usize) -> Option<Dim> {
     if depth == 0 || g.ty(v)?.dtype != DType::I64 {
         return None;
     }
-    let op = g.op_of(v.node)?;
     if let Some(c) = splat_of(g, v) {
         return Some(Dim::from(i64::try_from(c.as_int()?).ok()?));
     }
-    if let Op::Iota(i) = op {
-        let axis = if i.axis < 0 { i.axis + index.len() as i64 } else { i.axis };
-        return index.get(usize::try_from(axis).ok()?).cloned();
-    }
-    if let Op::ConstDims(c) = op {
-        return if c.dims.len() == 1 { c.dims.first().cloned() } else { None };
-    }
     let operands = g.operands(v.node);
-    match class(g, v.node)? {
-        Class::View(view) => {
-            let [piece] = &view.pieces[..] else { return None };
-            let whole = view.fill.is_none() && piece.lo.iter().all(|d| d.is(0));
-            let at: Vec<Dim> = piece.index.iter().map(|d| replaced(d, index)).collect();
-            if whole { position(g, *operands.get(piece.operand)?, &at, depth - 1) } else { None }
-        }
-        Class::Map(_) => {
-            let [a, b] = operands[..] else { return None };
-            let shape = &g.ty(v)?.shape;
-            let at = |x: Value| {
-                let map = broadcast_index(&g.ty(x)?.shape, shape);
-                let at: Vec<Dim> = map.iter().map(|d| replaced(d, index)).collect();
-                position(g, x, &at, depth - 1)
-            };
-            match op {
-                Op::Add(_) => Some(at(a)? + at(b)?),
-                Op::Sub(_) => Some(at(a)? - at(b)?),
-                Op::Mul(_) => Some(at(a)? * at(b)?),
-                _ => None,
-            }
-        }
-        _ => None,
+    let class = class(g, v.node)?;
+    if let Class::View(view) = class {
+        let [piece] = &view.pieces[..] else { return None };
+        let whole = view.fill.is_none() && piece.lo.iter().all(|d| d.is(0));
+        let at: Vec<Dim> = piece.index.iter().map(|d| replaced(d, index)).collect();
+        return if whole { position(g, *operands.get(piece.operand)?, &at, depth - 1) } else { None };
     }
+    let Class::Map(map) = class else { return None };
+    let mut values: Vec<Dim> = Vec::new();
+    for (node, dtype) in &map.expr.nodes {
+        if *dtype != DType::I64 {
+            return None;
+        }
+        values.push(match node {
+            ENode::Dim(d) => replaced(d, index),
+            ENode::Const(c) => Dim::from(i64::try_from(c.as_int()?).ok()?),
+            ENode::Cast(a) => values.get(*a as usize)?.clone(),
+            ENode::Arg(i) => {
+                let x = *operands.get(*i as usize)?;
+                let read = broadcast_index(&g.ty(x)?.shape, &g.ty(v)?.shape);
+                let at: Vec<Dim> = read.iter().map(|d| replaced(d, index)).collect();
+                position(g, x, &at, depth - 1)?
+            }
+            ENode::Bin(op @ (Bin::Add | Bin::Sub | Bin::Mul), a, b) => {
+                let (a, b) = (values.get(*a as usize)?.clone(), values.get(*b as usize)?.clone());
+                match op {
+                    Bin::Add => a + b,
+                    Bin::Sub => a - b,
+                    _ => a * b,
+                }
+            }
+            _ => return None,
+        });
+    }
+    values.get(*map.expr.roots.get(v.result as usize)? as usize).cloned()
 }

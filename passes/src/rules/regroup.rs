@@ -84,7 +84,7 @@ impl Form {
             axes.push(parts);
         }
         let all = seen.iter().zip(out).all(|(s, d)| *s || d.is(1));
-        all.then(|| Form { axes })
+        all.then_some(Form { axes })
     }
 
     fn parts(&self) -> impl Iterator<Item = &Part> {

@@ -5,7 +5,7 @@ use super::splat::class;
 use super::{Rewrite, Rule, pair, result, rules, splat_of};
 use tgc_ir::class::Class;
 use tgc_ir::graph::{Graph, NodeId, Value};
-use tgc_ir::ops::{Constant, Matmul, Mul, Op, Reshape, Transpose};
+use tgc_ir::ops::{Constant, Matmul, Mul, Op, Reshape};
 use tgc_ir::patch::{PVal, Patch};
 use tgc_ir::scalar::Scalar;
 use tgc_ir::tensor::Tensor;
@@ -31,10 +31,7 @@ fn map_of_view(g: &Graph, id: NodeId) -> Rewrite<'_> {
     if to.shape != g.ty(result(id))?.shape {
         return None;
     }
-    let last_stays = match view {
-        Op::Transpose(t) => last_stays(&t.perm),
-        _ => from.shape.last() == to.shape.last(),
-    };
+    let last_stays = last_stays(g, first.node);
     let mut p = Patch::new(g, id);
     let mut args = Vec::new();
     for v in &operands {
@@ -67,14 +64,14 @@ fn is_rearranged(g: &Graph, v: Value) -> bool {
 
 /// A contraction's result, or elementwise work and rearrangements on one.
 fn rises(g: &Graph, v: Value, depth: usize) -> bool {
-    match g.op_of(v.node) {
-        Some(Op::Matmul(_) | Op::Conv(_)) => true,
-        Some(Op::Reshape(_) | Op::Transpose(_) | Op::Slice(_)) if depth > 0 => {
-            g.operands(v.node).first().is_some_and(|x| rises(g, *x, depth - 1))
-        }
-        Some(_) if depth > 0 && is_elementwise(g, v.node) => {
-            g.operands(v.node).iter().any(|x| rises(g, *x, depth - 1))
-        }
+    if depth == 0 {
+        return false;
+    }
+    let below = |n: usize| g.operands(v.node).iter().take(n).any(|x| rises(g, *x, depth - 1));
+    match class(g, v.node) {
+        Some(Class::Contract(_)) => true,
+        Some(Class::View(view)) => view.pieces.len() == 1 && below(1),
+        Some(Class::Map(_)) => below(usize::MAX),
         _ => false,
     }
 }
@@ -101,21 +98,21 @@ fn matmul_of_rows(g: &Graph, id: NodeId) -> Rewrite<'_> {
     }
     let mut p = Patch::new(g, id);
     let mut rows = PVal::Old(x);
-    let out = match view {
-        Op::Transpose(t) if last_stays(&t.perm) => Op::from(Transpose { perm: t.perm.clone() }),
-        Op::Reshape(_) => {
-            let keep = (1..from.len()).rev().find(|n| from[*n..].iter().cloned().product::<Dim>() == *inner)?;
-            if keep + 1 < from.len() {
-                // Two reshapes of the same elements would be joined again.
-                if to.len() == keep + 1 && to[..keep] == from[..keep] {
-                    return None;
-                }
-                let shape = from[..keep].iter().chain([inner]).cloned().collect();
-                rows = p.op(Reshape { shape }, &[rows]).ok()?;
+    let out: Op = if matches!(view, Op::Reshape(_)) {
+        let keep = (1..from.len()).rev().find(|n| from[*n..].iter().cloned().product::<Dim>() == *inner)?;
+        if keep + 1 < from.len() {
+            // Two reshapes of the same elements would be joined again.
+            if to.len() == keep + 1 && to[..keep] == from[..keep] {
+                return None;
             }
-            Reshape { shape: g.ty(result(id))?.shape.clone() }.into()
+            let shape = from[..keep].iter().chain([inner]).cloned().collect();
+            rows = p.op(Reshape { shape }, &[rows]).ok()?;
         }
-        _ => return None,
+        Reshape { shape: g.ty(result(id))?.shape.clone() }.into()
+    } else if matches!(view, Op::Transpose(_)) && last_stays(g, y.node) {
+        view.clone()
+    } else {
+        return None;
     };
     let product = p.op(Matmul {}, &[rows, PVal::Old(w)]).ok()?;
     let new = p.op(out, &[product]).ok()?;
@@ -126,9 +123,12 @@ fn matmul_of_rows(g: &Graph, id: NodeId) -> Rewrite<'_> {
     Some(p)
 }
 
-/// A permutation that keeps the last axis last.
-fn last_stays(perm: &[i64]) -> bool {
-    perm.last().is_some_and(|p| *p == -1 || *p + 1 == perm.len() as i64)
+/// The last axis of a rearrangement's result is the last one of its operand.
+fn last_stays(g: &Graph, id: NodeId) -> bool {
+    let Some(Class::View(v)) = class(g, id) else { return false };
+    let Some(piece) = v.pieces.first().filter(|_| v.pieces.len() == 1) else { return false };
+    let rank = piece.lo.len() as u32;
+    rank > 0 && piece.index.last() == Some(&Dim::label(rank - 1))
 }
 
 /// `slice(x) * c = slice(x * v)` for a contraction's result x of which only slices apart are read: v is c in the slice's
@@ -141,16 +141,15 @@ fn scale_of_slice(g: &Graph, id: NodeId) -> Rewrite<'_> {
     let source = *g.operands(y.node).first()?;
     let alone = |v: Value| g.users(v).len() == 1 && !g.is_output(v);
     // The contraction's result, perhaps with its last axis split.
-    let x = match g.op_of(source.node) {
-        Some(Op::Reshape(_)) => *g.operands(source.node).first()?,
-        _ => source,
-    };
+    let split = matches!(g.op_of(source.node), Some(Op::Reshape(_)));
+    let x = if split { *g.operands(source.node).first()? } else { source };
     if !rises(g, x, DEPTH) || g.is_output(source) || (x != source && !alone(x)) || !alone(y) {
         return None;
     }
     let (wide, split) = (&g.ty(x)?.shape, &g.ty(source)?.shape);
     let axis = wide.len().checked_sub(1)?;
-    let group: i64 = split.get(axis + 1..)?.iter().map(Dim::as_const).try_fold(1i64, |a, d| a.checked_mul(d?))?;
+    let group: i64 =
+        split.get(axis + 1..)?.iter().map(Dim::as_const).try_fold(1i64, |a, d| a.checked_mul(d?))?;
     let columns = wide.last()?.as_const()?;
     if split[..axis] != wide[..axis] || split[axis].as_const()?.checked_mul(group) != Some(columns) {
         return None;
