@@ -27,12 +27,13 @@ struct NewNode {
     operands: Vec<PVal>,
     regions: Vec<Graph>,
     results: Vec<Fact>,
+    loc: Loc,
 }
 
 /// A described edit.
 pub struct Patch<'g> {
     graph: &'g Graph,
-    /// Origin of the new nodes.
+    /// Origin of the nodes added from now on.
     loc: Loc,
     nodes: Vec<NewNode>,
     replace: Vec<(Value, PVal)>,
@@ -49,6 +50,11 @@ impl<'g> Patch<'g> {
     /// An empty patch whose nodes come from where `origin` comes from.
     pub fn new(graph: &'g Graph, origin: NodeId) -> Patch<'g> {
         Patch { graph, loc: graph.loc(origin), nodes: Vec::new(), replace: Vec::new() }
+    }
+
+    /// Nodes added from now on come from where `origin` comes from.
+    pub fn origin(&mut self, origin: NodeId) {
+        self.loc = self.graph.loc(origin);
     }
 
     /// What is known of a value.
@@ -79,7 +85,7 @@ impl<'g> Patch<'g> {
         let (results, _) = infer_node(&op, &facts, &regions, &self.graph.symbols)?;
         let n = self.nodes.len();
         let out = (0..results.len()).map(|r| PVal::New(n, r as u32)).collect();
-        self.nodes.push(NewNode { op, operands: operands.to_vec(), regions, results });
+        self.nodes.push(NewNode { op, operands: operands.to_vec(), regions, results, loc: self.loc.clone() });
         Ok(out)
     }
 
@@ -165,10 +171,6 @@ impl Graph {
     }
 
     fn apply_unchecked(&mut self, edit: Edit, rule: &str) -> Result<Vec<NodeId>, Diag> {
-        let mut loc = edit.loc.clone();
-        if loc.rules.last().is_none_or(|r| **r != *rule) {
-            loc.rules.push(Arc::from(rule));
-        }
         let mut made: Vec<NodeId> = Vec::new();
         let at = |made: &[NodeId], v: PVal| match v {
             PVal::Old(v) => v,
@@ -177,7 +179,11 @@ impl Graph {
         let guards = self.guards().len();
         for n in edit.nodes {
             let operands: Vec<Value> = n.operands.iter().map(|&v| at(&made, v)).collect();
-            match self.add(n.op, &operands, n.regions, loc.clone()) {
+            let mut loc = n.loc;
+            if loc.rules.last().is_none_or(|r| **r != *rule) {
+                loc.rules.push(Arc::from(rule));
+            }
+            match self.add(n.op, &operands, n.regions, loc) {
                 Ok(id) => made.push(id),
                 Err(e) => {
                     self.undo(&made, guards);

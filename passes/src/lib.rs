@@ -7,6 +7,7 @@ mod decompose;
 mod driver;
 mod fold;
 mod fuse;
+mod layout;
 mod pass;
 pub mod pipeline;
 mod rules;

@@ -16,7 +16,9 @@ pub const DEFAULT: &[&str] = &[
     "cse",
     "dce",
     "merge_siblings",
+    "layout",
     "canonicalise",
+    "fold_constants",
     "cse",
     "dce",
     "fuse",
@@ -31,6 +33,7 @@ pub(crate) const PASSES: &[Row] = &[
     Row::of::<crate::dce::Dce>(),
     Row::of::<crate::decompose::Decompose>(),
     Row::of::<crate::siblings::MergeSiblings>(),
+    Row::of::<crate::layout::Layout>(),
     Row::of::<crate::fuse::Fuse>(),
     Row::of::<crate::fuse::Outline>(),
 ];

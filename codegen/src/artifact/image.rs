@@ -1,14 +1,14 @@
 //! Compiling the kernels for each target and putting the artifact together.
 
+use super::cost::{self, Cost};
 use super::formula;
-use super::program::{Lowered, decl};
+use super::program::{Lowered, Stored, decl};
 use crate::cpu::{self, Target};
 use crate::kernel::Kernel;
 use crate::lower::math::lower_kernel;
 use crate::schedule::{self, Schedule};
 use std::path::Path;
 use tgc_ir::diag::Diag;
-use tgc_ir::tensor::Tensor;
 use tgc_ir::types::Dim;
 use tgc_runtime as rt;
 
@@ -16,7 +16,7 @@ use tgc_runtime as rt;
 pub struct Artifact {
     manifest: rt::Manifest,
     images: Vec<Vec<u8>>,
-    weights: Vec<Tensor>,
+    weights: Vec<Stored>,
 }
 
 /// Compiles `lowered` for every target (best first). `replace` holds hand-edited kernels that take the place of the
@@ -29,7 +29,6 @@ pub fn compile(
     options: &str,
 ) -> Result<Artifact, Vec<Diag>> {
     substitute(&mut lowered.kernels, replace)?;
-    lowered.manifest.kernels = lowered.kernels.iter().map(decl).collect();
     let mut faults = Vec::new();
     let mut plain = lowered.kernels.clone();
     for k in &mut plain {
@@ -38,6 +37,9 @@ pub fn compile(
     if !faults.is_empty() {
         return Err(faults);
     }
+    let costs: Vec<Cost> = plain.iter().map(cost::of).collect();
+    lowered.manifest.kernels =
+        lowered.kernels.iter().zip(&costs).map(|(k, c)| decl(k, &c.flops(), &c.bytes)).collect();
     let mut images = Vec::new();
     for target in targets {
         let work: Vec<(Kernel, Schedule)> =
@@ -50,7 +52,7 @@ pub fn compile(
             // a model that only copies has no kernel, but a section of the file is never empty
             image.bytes.push(0);
         }
-        lowered.manifest.images.push(describe(&work, target, &image).map_err(|d| vec![d])?);
+        lowered.manifest.images.push(describe(&work, &costs, target, &image).map_err(|d| vec![d])?);
         images.push(image.bytes);
     }
     lowered.manifest.producer = concat!("tgc ", env!("CARGO_PKG_VERSION")).to_string();
@@ -59,21 +61,38 @@ pub fn compile(
     Ok(Artifact { manifest: lowered.manifest, images, weights: lowered.weights })
 }
 
+/// What code generation for one target gives for every kernel, as text: its schedule, then LLVM IR or assembly.
+pub fn code_text(lowered: &Lowered, target: &Target, assembly: bool) -> Result<String, Vec<Diag>> {
+    let mut out = String::new();
+    for k in &lowered.kernels {
+        let mut k = k.clone();
+        lower_kernel(&mut k).map_err(|d| vec![d])?;
+        let schedule = Schedule::default_for(&k, target.isa);
+        let text = cpu::text(&k, &schedule, target, assembly).map_err(|d| vec![d])?;
+        let comment = if assembly { '#' } else { ';' };
+        out.push_str(&format!("{comment} {} for {}: {schedule}\n{text}\n", k.name, target.name));
+    }
+    Ok(out)
+}
+
 impl Artifact {
     /// Writes the file, through a temporary one in the same folder.
     pub fn write(&self, path: &Path) -> Result<(), rt::Error> {
         let code: Vec<&[u8]> = self.images.iter().map(Vec::as_slice).collect();
-        let mut weights =
-            |i: usize, out: &mut dyn std::io::Write| out.write_all(self.weights[i].data.bytes());
+        let mut weights = |i: usize, out: &mut dyn std::io::Write| out.write_all(&self.weights[i].bytes());
         rt::write_file(path, &self.manifest, &code, &mut weights)
     }
 }
 
-fn describe(work: &[(Kernel, Schedule)], target: &Target, image: &cpu::Image) -> Result<rt::Image, Diag> {
+fn describe(
+    work: &[(Kernel, Schedule)],
+    costs: &[Cost],
+    target: &Target,
+    image: &cpu::Image,
+) -> Result<rt::Image, Diag> {
     let mut kernels = Vec::new();
-    for (i, (k, s)) in work.iter().enumerate() {
-        let slot = |name: &str| k.params.iter().position(|p| **p == *name);
-        let f = |d: &Dim| formula::expr(d, &slot);
+    for (i, ((k, s), cost)) in work.iter().zip(costs).enumerate() {
+        let f = |d: &Dim| formula::expr(d, &|name| k.slot(name));
         let offset = image.symbols.iter().find(|x| x.0 == k.name).map(|x| x.1);
         kernels.push(rt::ImageKernel {
             kernel: i as u32,
@@ -81,7 +100,7 @@ fn describe(work: &[(Kernel, Schedule)], target: &Target, image: &cpu::Image) ->
                 Diag::error("E-CG-030", format!("the image has no code for kernel `{}`", k.name))
             })?,
             tiles: f(&schedule::tile_count(k, s))?,
-            grain: rt::Expr::Const(1),
+            grain: f(&cost::grain(k, s, cost)).unwrap_or(rt::Expr::Const(1)),
             scratch: f(&schedule::scratch(k, s))?,
         });
     }
@@ -110,7 +129,7 @@ fn substitute(kernels: &mut [Kernel], replace: &[Kernel]) -> Result<(), Vec<Diag
                 && old.args.len() == new.args.len()
                 && old.sites.len() == new.sites.len()
                 && old.args.iter().zip(&new.args).all(|(a, b)| {
-                    (a.dtype, a.role, &a.dims, a.packed) == (b.dtype, b.role, &b.dims, b.packed)
+                    (a.dtype, a.role, &a.dims, &a.packed) == (b.dtype, b.role, &b.dims, &b.packed)
                 });
         if !same {
             faults.push(

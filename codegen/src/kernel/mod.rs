@@ -12,10 +12,13 @@
 
 mod bounds;
 pub mod interp;
+mod packed;
 #[cfg(test)]
 pub(crate) mod random;
 pub mod text;
 pub mod verify;
+
+pub use packed::Packed;
 
 use std::sync::Arc;
 use tgc_ir::class::{Combine, Reducer};
@@ -65,13 +68,6 @@ pub enum Role {
     InOut,
     /// A weight.
     Const,
-}
-
-/// Layout of a packed weight `[k, n]`: panels of `width` columns, `[n / width][k][width]`, the last padded with zeros.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packed {
-    /// Columns of a panel.
-    pub width: u32,
 }
 
 /// A buffer that lives for one tile (scratch memory of the worker).
@@ -218,6 +214,11 @@ pub struct Store {
 }
 
 impl Kernel {
+    /// Position of a dim parameter.
+    pub(crate) fn slot(&self, param: &str) -> Option<usize> {
+        self.params.iter().position(|p| **p == *param)
+    }
+
     /// Every stage, in order, loops flattened.
     pub fn stages(&self) -> Vec<&Stage> {
         fn walk<'k>(items: &'k [Item], out: &mut Vec<&'k Stage>) {
@@ -240,4 +241,35 @@ impl Kernel {
             Buf::Local(i) => self.locals.get(i as usize).map_or(DType::Bool, |l| l.dtype),
         }
     }
+}
+
+/// Position of the element at `index` from a buffer's first one, where accesses can be compared by it: tiles of locals
+/// count as `%tile0` .. long. None for rings and wrong numbers of indices.
+pub(crate) fn flat(k: &Kernel, buf: Buf, index: &[Dim]) -> Option<Dim> {
+    let (dims, packed): (Vec<Dim>, _) = match buf {
+        Buf::Arg(i) => {
+            let a = k.args.get(i as usize)?;
+            (a.dims.clone(), a.packed.as_ref())
+        }
+        Buf::Local(i) => {
+            let extent = |a: &LocalAxis| match a {
+                LocalAxis::Tile { grid, .. } => Some(Dim::sym(&format!("%tile{grid}"))),
+                LocalAxis::Full(d) => Some(d.clone()),
+                LocalAxis::Ring(_) => None,
+            };
+            (k.locals.get(i as usize)?.axes.iter().map(extent).collect::<Option<_>>()?, None)
+        }
+    };
+    if dims.len() != index.len() {
+        return None;
+    }
+    Some(match packed {
+        Some(p) => p.flat(index, &dims),
+        None => row_major(index, &dims),
+    })
+}
+
+/// Position of the element at `index` of a dense row-major buffer.
+pub(crate) fn row_major(index: &[Dim], extents: &[Dim]) -> Dim {
+    index.iter().zip(extents).fold(Dim::from(0), |at, (x, d)| at * d.clone() + x.clone())
 }

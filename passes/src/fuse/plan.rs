@@ -13,8 +13,6 @@ use tgc_ir::types::{Atom, Dim, Type};
 
 /// Scalar nodes (arguments and constants not counted) of an expression that is cheap enough to compute again.
 const CHEAP: usize = 4;
-/// Elements of a constant that is copied into kernels.
-const SMALL: usize = 16;
 
 pub(crate) struct Info {
     /// None for structure.
@@ -103,11 +101,12 @@ impl Plan {
         self.info(id).is_some_and(|i| i.alone)
     }
 
-    /// A constant that kernels hold a copy of: one element, a splat, or few; or dims.
+    /// A constant that kernels hold a copy of: one element or a splat; or dims. Others are read from memory: a copy of
+    /// several elements is a chain of selections at every read, and kernels that differ in it are not shared.
     pub(crate) fn is_free(&self, g: &Graph, id: NodeId) -> bool {
         let Some(op) = g.op_of(id) else { return false };
         if let Op::Constant(c) = op {
-            return c.shape.is_some() || c.value.numel() <= SMALL;
+            return c.shape.is_some() || c.value.numel() == 1;
         }
         matches!(op, Op::ConstDims(_))
     }

@@ -24,6 +24,11 @@ pub(crate) const UNWRITABLE: &str = "E-RUN-104";
 /// E-RUN-105: results have names that cannot all be files of one folder.
 pub(crate) const NAMES: &str = "E-RUN-105";
 
+/// E-RUN-106: inputs cannot be made with the sizes asked for.
+pub(crate) const SIZES: &str = "E-RUN-106";
+/// E-RUN-107: the model cannot be measured.
+pub(crate) const MEASURE: &str = "E-RUN-107";
+
 pub(crate) fn fault(code: &'static str, message: impl Into<String>, help: impl Into<String>) -> Vec<Fault> {
     vec![Fault { code: code.to_string(), message: message.into(), help: help.into() }]
 }
@@ -42,6 +47,11 @@ pub(crate) fn of_file(
 pub(crate) fn of_runtime(error: tgc_runtime::Error) -> Vec<Fault> {
     let each = error.faults.into_iter();
     each.map(|f| Fault { code: f.code.to_string(), message: f.message, help: f.help }).collect()
+}
+
+/// Something worth knowing that is no fault, to stderr.
+pub(crate) fn note(text: &str) {
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("note: {text}\n").as_bytes());
 }
 
 impl fmt::Display for Fault {

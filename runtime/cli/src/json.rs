@@ -5,6 +5,8 @@ use std::fmt::{self, Display, Write};
 pub(crate) enum Json {
     Text(String),
     Number(i128),
+    /// Written as null where it is no number.
+    Real(f64),
     Flag(bool),
     Null,
     List(Vec<Json>),
@@ -30,6 +32,9 @@ impl Display for Json {
         match self {
             Json::Text(s) => text(f, s),
             Json::Number(n) => write!(f, "{n}"),
+            // Rust writes finite floats as JSON does.
+            Json::Real(x) if x.is_finite() => write!(f, "{x}"),
+            Json::Real(_) => f.write_str("null"),
             Json::Flag(b) => write!(f, "{b}"),
             Json::Null => f.write_str("null"),
             Json::List(items) => {
@@ -75,8 +80,12 @@ mod tests {
             ("a\"b", Json::text("x\\y\n\u{1}é")),
             ("n", Json::list([1, -2], Json::number)),
             ("f", Json::Flag(true)),
+            ("r", Json::list([0.25, f64::NAN], Json::Real)),
             ("z", Json::Null),
         ]);
-        assert_eq!(j.to_string(), r#"{"a\"b": "x\\y\n\u0001é", "n": [1, -2], "f": true, "z": null}"#);
+        assert_eq!(
+            j.to_string(),
+            r#"{"a\"b": "x\\y\n\u0001é", "n": [1, -2], "f": true, "r": [0.25, null], "z": null}"#
+        );
     }
 }

@@ -1,12 +1,16 @@
-//! `tgc-run`: runs and describes artifacts. Results go to stdout, notes and errors to stderr. Exit codes: 0 done, 1 the
+//! `tgc-run`: runs, measures and describes artifacts. Results go to stdout, notes and errors to stderr. Exit codes: 0 done, 1 the
 //! input is at fault (one diagnostic a fault), 2 wrong usage. What must not be here: what runs models (the runtime library).
 
 mod args;
+mod bench;
 mod describe;
 mod fault;
+mod inputs;
 mod json;
+mod limits;
 mod npy;
 mod npz;
+mod profile;
 mod run;
 
 use std::io::Write;
@@ -17,6 +21,8 @@ use clap::Parser;
 fn main() -> ExitCode {
     let done = match args::Args::parse().command {
         args::Command::Run(run) => run::run(&run),
+        args::Command::Bench(bench) => bench::bench(&bench),
+        args::Command::Profile(profile) => profile::profile(&profile),
         args::Command::Info(info) => describe::info(&info),
     };
     match done {

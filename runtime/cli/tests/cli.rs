@@ -184,9 +184,12 @@ fn wrong_inputs_are_told_with_code_1() {
 #[test]
 fn wrong_usage_has_code_2() {
     let dir = folder("usage", &simple());
-    let cases: [&[&str]; 7] = [
+    let cases: [&[&str]; 10] = [
         &[],
-        &["bench", "m.tgc"],
+        &["bench"],
+        &["bench", "m.tgc", "--dim", "batch"],
+        &["bench", "m.tgc", "--runs", "0"],
+        &["bench", "m.tgc", "--min-time", "nan"],
         &["run"],
         &["run", "m.tgc", "--input", "x"],
         &["run", "m.tgc", "-o", "out.txt"],
@@ -196,6 +199,95 @@ fn wrong_usage_has_code_2() {
     for args in cases {
         fails(&dir, args, 2, &["Usage"].map(|s| if args.len() > 3 { "error" } else { s }));
     }
+}
+
+/// The number that follows this name in JSON text.
+fn number(json: &str, name: &str) -> f64 {
+    let (_, rest) =
+        json.split_once(&format!("\"{name}\": ")).unwrap_or_else(|| panic!("no {name} in {json}"));
+    rest.split([',', '}', ']']).next().unwrap().parse().unwrap_or_else(|e| panic!("{name} in {json}: {e}"))
+}
+
+#[test]
+fn bench_measures_made_and_given_inputs() {
+    let dir = folder("bench", &simple());
+    let short = ["bench", "m.tgc", "--min-time", "0.02", "--runs", "3"];
+    let with = |more: &[&str]| prints(&dir, &[&short[..], more].concat());
+    let json = with(&["--json", "--dim", "batch=8", "--threads", "2"]);
+    assert!(json.contains(r#""dims": [{"name": "batch", "size": 8, "given": true}]"#), "{json}");
+    assert!(json.contains(r#""random_inputs": ["x"]"#) && json.contains(r#""image": "x86-64""#), "{json}");
+    let [min, median, p90] = ["min_us", "median_us", "p90_us"].map(|n| number(&json, n));
+    assert!(0.0 < min && min <= median && median <= p90, "{json}");
+    assert!(number(&json, "timings") >= 3.0, "{json}");
+    // A run far below a microsecond is timed with others; a busy machine may make one look long, not five.
+    let one = |_| number(&with(&["--json", "--threads", "1"]), "runs_per_timing") > 1.0;
+    assert!((0..5).any(one));
+    assert_eq!(number(&json, "artifact_bytes"), fs::metadata(dir.join("m.tgc")).unwrap().len() as f64);
+    assert!(number(&json, "first_result_ms") >= number(&json, "load_ms"), "{json}");
+    // The temporary t, and 8 bytes of scratch a worker, two cache lines apart.
+    assert_eq!(number(&json, "memory_bytes"), (8.0 * 16.0) + 2.0 * 128.0, "{json}");
+    assert!(number(&json, "peak_rss_bytes") > 1e6, "{json}");
+    let text = with(&[]);
+    for part in
+        ["batch=1: the smallest allowed", "integers are uniform in 0..100", "random        x (seed 1)"]
+    {
+        assert!(text.contains(part), "{text} lacks {part}");
+    }
+    fs::write(dir.join("x.npy"), npy("<i8", "(2, 2)", &bytes_of(&[1, 2, 3, 4]))).unwrap();
+    let text = with(&["--input", "x=x.npy"]);
+    assert!(text.contains("batch=2") && !text.contains("random") && !text.contains("smallest"), "{text}");
+    fs::write(dir.join("neg.npy"), npy("<i8", "(1, 2)", &bytes_of(&[1, -1]))).unwrap();
+    let wrong: [(&[&str], &[&str]); 4] = [
+        (&["--dim", "n=3"], &["E-RUN-106", "no dim of that name", "its dims: batch"]),
+        (&["--input", "x=x.npy", "--dim", "batch=3"], &["E-RUN-106", "another size"]),
+        (&["--dim", "batch=65"], &["E-RUN-014", "allowed 0..=64"]),
+        (&["--input", "x=neg.npy"], &["E-RUN-020", "node `n1`"]),
+    ];
+    for (more, texts) in wrong {
+        fails(&dir, &[&short[..], more].concat(), 1, texts);
+    }
+}
+
+#[test]
+fn profile_tells_steps_and_limits() {
+    let dir = folder("profile", &simple());
+    let short = ["profile", "m.tgc", "--min-time", "0", "--runs", "5", "--dim", "batch=64", "--threads", "2"];
+    let with = |more: &[&str]| prints(&dir, &[&short[..], more].concat());
+    let json = with(&["--json", "--trace", "t.json"]);
+    assert!(number(&json, "gflops_per_s") > 0.0 && number(&json, "gbytes_per_s") > 0.0, "{json}");
+    let (_, rows) = json.split_once("\"rows\"").unwrap();
+    let [add, double]: [&str; 2] = rows.split("},").collect::<Vec<_>>().try_into().unwrap();
+    assert!(add.contains(r#""kernel": "add1", "label": "node `n1`""#) && double.contains("double"), "{json}");
+    // 128 elements of 8 bytes in and out.
+    for row in [add, double] {
+        let found = ["calls", "flops_per_call", "bytes_per_call", "workers"].map(|n| number(row, n));
+        assert_eq!(found, [5.0, 128.0, 2048.0, 2.0], "{row}");
+        let rate = 5.0 * 2048.0 / number(row, "total_us") / 1e3;
+        assert!((number(row, "gbytes_per_s") - rate).abs() <= 0.01 * rate + 0.001, "{row}");
+    }
+    let shares = number(add, "share_percent") + number(double, "share_percent");
+    assert!((shares - 100.0).abs() < 0.1, "{json}");
+    let steps = number(add, "total_us") + number(double, "total_us");
+    assert!(steps <= 5.0 * number(&json, "run_us") + 1.0, "{json}");
+    let trace = fs::read_to_string(dir.join("t.json")).unwrap();
+    let events: Vec<&str> = trace.split(r#"{"name""#).skip(1).collect();
+    assert!(trace.starts_with(r#"{"traceEvents": [{"name": "add1", "cat": "step", "ph": "X""#), "{trace}");
+    let [first, second] = events[..] else { panic!("{trace}") };
+    assert!(number(first, "ts") + number(first, "dur") <= number(second, "ts") + 0.002, "{trace}");
+    let text = with(&[]);
+    assert!(
+        text.contains("add1  (node `n1`)") && text.contains("100.0%") == text.contains("  0.0%"),
+        "{text}"
+    );
+    assert!(with(&["--top", "1"]).contains("1 more"));
+    let mut twice = simple();
+    let Ok(p) = &mut twice.entries[0].variants[0].body else { unreachable!() };
+    let again = p.segments[0].steps[1].clone();
+    p.segments[0].steps.push(again);
+    p.buffers.iter_mut().for_each(|b| b.last = 2);
+    fs::write(dir.join("m.tgc"), build(&twice)).unwrap();
+    assert!(with(&["--by", "kernel"]).contains("double  (2 steps)"));
+    fails(&dir, &[&short[..], &["--trace", "none/t.json"]].concat(), 1, &["E-RUN-104", "none/t.json"]);
 }
 
 #[test]
