@@ -148,7 +148,7 @@ impl Plan {
                 .any(|u| matches!(self.class(*u), Some(Class::Contract(_))) || into_contract.contains(u));
             let whole = matches!(self.class(id), Some(Class::View(v)) if is_whole(v));
             let in_place = whole || widens(g, crate::rules::result(id));
-            if !users.iter().all(|u| self.absorbs(*u)) || (contract && !in_place) {
+            if !users.iter().all(|u| self.absorbs(g, *u, id)) || (contract && !in_place) {
                 continue;
             }
             if contract {
@@ -250,13 +250,17 @@ impl Plan {
         }
     }
 
-    /// A reader that can compute its operand itself.
-    fn absorbs(&self, user: NodeId) -> bool {
+    /// A reader that can compute its operand `id` itself: a gather its indices, as far as they are a rearrangement.
+    fn absorbs(&self, g: &Graph, user: NodeId, id: NodeId) -> bool {
         match self.class(user) {
             Some(
                 Class::Map(_) | Class::View(_) | Class::Reduce(_) | Class::Contract(_) | Class::Window(_),
             ) => true,
-            Some(Class::Index(_) | Class::Cumulate(_) | Class::Opaque(_)) | None => false,
+            Some(Class::Index(ix)) => {
+                let data = g.operands(user).first().is_some_and(|v| v.node == id);
+                ix.scatter.is_none() && !data && matches!(self.class(id), Some(Class::View(_)))
+            }
+            Some(Class::Cumulate(_) | Class::Opaque(_)) | None => false,
         }
     }
 }

@@ -3,7 +3,9 @@
 
 mod arith;
 mod cast;
+mod gather;
 mod logic;
+mod regroup;
 mod sink;
 pub(crate) mod splat;
 pub(crate) mod view;
@@ -36,8 +38,17 @@ macro_rules! rules {
 pub(crate) use rules;
 
 /// Rules of `canonicalise`.
-pub(crate) const THEMES: &[&[Rule]] =
-    &[arith::RULES, cast::RULES, logic::RULES, view::RULES, splat::RULES, sink::RULES, weight::RULES];
+pub(crate) const THEMES: &[&[Rule]] = &[
+    arith::RULES,
+    cast::RULES,
+    logic::RULES,
+    view::RULES,
+    splat::RULES,
+    regroup::RULES,
+    sink::RULES,
+    gather::RULES,
+    weight::RULES,
+];
 
 /// `canonicalise`: identities that hold exactly, constants to the right.
 pub(crate) struct Canonicalise;
