@@ -14,8 +14,9 @@ const CONTRACT_POINTS: u32 = 512;
 /// Bytes of locals a tile aims at.
 const LOCALS: i64 = 256 << 10;
 
-/// What an extent that is not known counts as.
+/// What an extent that is not known counts as: of a grid, and of a local.
 const UNKNOWN: i64 = 1024;
+const UNKNOWN_LOCAL: i64 = 256;
 
 impl Schedule {
     /// A schedule that is valid for every verified kernel.
@@ -46,14 +47,20 @@ impl Schedule {
     }
 }
 
-/// Smaller tiles until the locals fit.
+/// Smaller tiles until the locals fit, as far as they grow with the tiles.
 fn fit(kernel: &Kernel, mut s: Schedule) -> Schedule {
-    while known(&scratch(kernel, &s)) > LOCALS {
+    let least = Schedule { tiles: vec![1; s.tiles.len()], ..s.clone() };
+    let fixed = known(&scratch(kernel, &least));
+    while known(&scratch(kernel, &s)) - fixed > LOCALS {
         let Some(axis) = shrinkable(kernel, &s) else { break };
-        s.tiles[axis] = s.tiles[axis].div_ceil(2);
+        let half = s.tiles[axis].div_ceil(2);
+        s.tiles[axis] = if half > WHOLE { half / WHOLE * WHOLE } else { half };
     }
     s
 }
+
+/// Tiles stay multiples of this: whole register blocks.
+const WHOLE: u32 = 12;
 
 /// Bytes of one operand's rows that a tile reads again for every block of columns: half of a 512 KiB second-level cache.
 const ROW_BYTES: i64 = 256 << 10;
@@ -142,7 +149,7 @@ fn extent_guess(d: &Dim) -> i64 {
 }
 
 fn known(d: &Dim) -> i64 {
-    d.eval(&|_| Some(UNKNOWN)).unwrap_or(i64::MAX)
+    d.eval(&|_| Some(UNKNOWN_LOCAL)).unwrap_or(i64::MAX)
 }
 
 fn stage(k: &Kernel, s: &Stage, isa: Isa) -> StageSchedule {
