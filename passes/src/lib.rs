@@ -12,5 +12,6 @@ mod pass;
 pub mod pipeline;
 mod rules;
 mod shapes;
+mod siblings;
 
 pub use driver::{Options, Report, run_passes, run_pipeline};

@@ -44,8 +44,17 @@ pub(crate) struct Ready {
     /// What the slots of the pointer table point to.
     pub(crate) slots: Vec<Loc>,
     pub(crate) dims: Vec<i64>,
+    /// What each step does, as far as it is known.
+    pub(crate) costs: Vec<Cost>,
     /// Bytes of scratch over all workers of the launch that needs most.
     pub(crate) scratch: u64,
+}
+
+/// Work of one step; `None` where a formula has no value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cost {
+    pub(crate) flops: Option<u64>,
+    pub(crate) bytes: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -63,6 +72,7 @@ pub(crate) enum ReadyStep {
         src: usize,
         dst: usize,
         bytes: usize,
+        step: usize,
     },
 }
 
@@ -469,7 +479,13 @@ impl Binder<'_> {
                     let slot = r.slots.len();
                     r.slots.extend([src, dst].map(|b| layout.locs[*b as usize].unwrap_or(Loc::Arena(0))));
                     if n > 0 {
-                        r.steps.push(ReadyStep::Copy { src: slot, dst: slot + 1, bytes: n as usize });
+                        r.steps.push(ReadyStep::Copy {
+                            src: slot,
+                            dst: slot + 1,
+                            bytes: n as usize,
+                            step: i,
+                        });
+                        r.costs.push(Cost { flops: Some(0), bytes: n.checked_mul(2) });
                     }
                 }
                 Step::Opaque { .. } | Step::If { .. } | Step::Loop { .. } => {
@@ -498,7 +514,8 @@ impl Binder<'_> {
                 "open it to run it",
             ));
         };
-        let name = &self.model.manifest().kernels[kernel as usize].name;
+        let decl = &self.model.manifest().kernels[kernel as usize];
+        let name = &decl.name;
         let mut values = Vec::with_capacity(dims.len());
         for d in dims {
             let what = format!("a dim of kernel `{name}`");
@@ -512,7 +529,12 @@ impl Binder<'_> {
             let negative = || Error::damaged(format_args!("{what} of kernel `{name}` is {v}"));
             u64::try_from(v).map_err(|_| negative())
         };
-        let (tiles, grain) = (formula("the tile count", &k.tiles)?, formula("the grain", &k.grain)?.max(1));
+        let tiles = formula("the tile count", &k.tiles)?;
+        // A grain beyond all numbers belongs to work beyond all numbers: any tile is worth a worker.
+        let grain = match k.grain.eval(&values) {
+            Err(ExprError::Overflow) => 1,
+            _ => formula("the grain", &k.grain)?.max(1),
+        };
         if tiles == 0 {
             return Ok(());
         }
@@ -533,6 +555,8 @@ impl Binder<'_> {
             stride: stride as usize,
             step,
         });
+        let known = |e: &Expr| e.eval(&values).ok().and_then(|v| u64::try_from(v).ok());
+        r.costs.push(Cost { flops: known(&decl.flops), bytes: known(&decl.bytes) });
         r.slots.extend(args.iter().map(|b| layout.locs[*b as usize].unwrap_or(Loc::Arena(0))));
         r.dims.extend(values.iter().flatten());
         Ok(())

@@ -282,7 +282,7 @@ wire_struct! {
     StateDecl { name, dtype, dims, init }
     WeightDecl { name, dtype, dims, offset, blocks }
     ArgDecl { name, dtype, role }
-    KernelDecl { name, args, dims, text_hash }
+    KernelDecl { name, args, dims, flops, bytes, text_hash }
     Image { target, arch, features, kernels }
     ImageKernel { kernel, offset, tiles, grain, scratch }
 }
@@ -298,7 +298,7 @@ wire_enum! {
     }
     BufferKind { 0 => Input(i), 1 => Output(i), 2 => State(i), 3 => Weight(i), 4 => Temp }
     Step {
-        0 => Launch { kernel, args, dims, sites },
+        0 => Launch { kernel, args, dims, sites, label },
         1 => Copy { src, dst, bytes },
         2 => Opaque { op, args },
         3 => If { cond, then, otherwise },

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::abi::Ptr;
 use crate::bind::{self, Binder, Layout, Loc, Ready, ReadyStep};
@@ -23,16 +24,86 @@ enum Stop {
     Panic,
 }
 
+/// One step of a run as it went, see `Session::profile`.
+#[derive(Clone, Copy, Debug)]
+pub struct StepTime {
+    /// The segment in the program, and the step in the segment.
+    pub segment: usize,
+    /// See `segment`.
+    pub step: usize,
+    /// When it began.
+    pub began: Instant,
+    /// How long it took.
+    pub time: Duration,
+    /// Operations on elements, if known.
+    pub flops: Option<u64>,
+    /// Bytes of the buffers it touches, each counted once, if known.
+    pub bytes: Option<u64>,
+    /// Threads it was given to.
+    pub workers: usize,
+}
+
+/// Looks on while steps run. What does not look costs nothing: the walk is compiled for each kind of watch.
+pub(crate) trait Watch {
+    /// What is remembered while a step runs.
+    type Mark;
+
+    fn before(&self) -> Self::Mark;
+
+    /// The step at this place in `ready`, of this segment, is done.
+    fn after(&mut self, mark: Self::Mark, segment: usize, ready: &Ready, at: usize);
+}
+
+/// Nobody looks.
+pub(crate) struct Unwatched;
+
+impl Watch for Unwatched {
+    type Mark = ();
+
+    fn before(&self) {}
+
+    fn after(&mut self, (): (), _: usize, _: &Ready, _: usize) {}
+}
+
+/// Takes the time of every step.
+pub(crate) struct Timed<'a>(pub(crate) &'a mut dyn FnMut(&StepTime));
+
+impl Watch for Timed<'_> {
+    type Mark = Instant;
+
+    fn before(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn after(&mut self, began: Instant, segment: usize, ready: &Ready, at: usize) {
+        let time = began.elapsed();
+        let (step, workers) = match ready.steps[at] {
+            ReadyStep::Launch { step, workers, .. } => (step, workers),
+            ReadyStep::Copy { step, .. } => (step, 1),
+        };
+        let cost = ready.costs[at];
+        (self.0)(&StepTime { segment, step, began, time, flops: cost.flops, bytes: cost.bytes, workers });
+    }
+}
+
 /// Runs the steps in order.
 ///
 /// # Safety
 /// `table` holds for every slot of `ready` a pointer to as many bytes as binding computed for its buffer, valid for the
 /// whole call and for writes where validation allows writes, used by nobody else meanwhile; `scratch` points to
 /// `ready.scratch` bytes, likewise.
-unsafe fn run(ready: &Ready, table: &[Ptr], scratch: Ptr, pool: &Pool) -> Result<(), Stop> {
-    for step in &ready.steps {
+unsafe fn run<W: Watch>(
+    segment: usize,
+    ready: &Ready,
+    table: &[Ptr],
+    scratch: Ptr,
+    pool: &Pool,
+    watch: &mut W,
+) -> Result<(), Stop> {
+    for (at, step) in ready.steps.iter().enumerate() {
+        let mark = watch.before();
         match *step {
-            ReadyStep::Copy { src, dst, bytes } => {
+            ReadyStep::Copy { src, dst, bytes, .. } => {
                 // SAFETY: both have at least `bytes` bytes (checked when bound); they may overlap.
                 unsafe { std::ptr::copy(table[src].0, table[dst].0, bytes) };
             }
@@ -66,6 +137,7 @@ unsafe fn run(ready: &Ready, table: &[Ptr], scratch: Ptr, pool: &Pool) -> Result
                 }
             }
         }
+        watch.after(mark, segment, ready, at);
     }
     Ok(())
 }
@@ -94,13 +166,14 @@ pub(crate) struct Progress {
 }
 
 /// Binds and runs the segments from `next` on, whose sizes come from data.
-pub(crate) fn run_rest(
+pub(crate) fn run_rest<W: Watch>(
     binder: &Binder<'_>,
     next: usize,
     progress: Progress,
     at: &mut Pointers<'_>,
     mut made: Option<&mut Vec<Option<Tensor>>>,
     pool: &Pool,
+    watch: &mut W,
 ) -> Result<(), Error> {
     let (entry, program) = (binder.entry, binder.program);
     let Progress { mut syms, mut guards, mut layout } = progress;
@@ -133,25 +206,26 @@ pub(crate) fn run_rest(
         }
         at.memory.ensure(layout.arena, ready.scratch)?;
         let table: Vec<Ptr> = ready.slots.iter().map(|loc| at.find(*loc)).collect();
-        run_segment(program, i, &ready, &table, at, pool)?;
+        run_segment(program, i, &ready, &table, at, pool, watch)?;
     }
     Ok(())
 }
 
 /// Runs a segment whose table is filled, and explains a failure.
-pub(crate) fn run_segment(
+pub(crate) fn run_segment<W: Watch>(
     program: &Program,
     segment: usize,
     ready: &Ready,
     table: &[Ptr],
     at: &mut Pointers<'_>,
     pool: &Pool,
+    watch: &mut W,
 ) -> Result<(), Error> {
     let scratch = Ptr(at.memory.scratch.as_mut_ptr());
     // SAFETY: `table` was made from `ready.slots` by `Pointers::find` after the last move of the arena: arena places lie
     // inside it (`ensure`), inputs and outputs were checked for length and are borrowed for this call, outputs mutably, so
     // none overlaps another; weights and states belong to the model and the session, which is borrowed mutably.
-    let stop = match unsafe { run(ready, table, scratch, pool) } {
+    let stop = match unsafe { run(segment, ready, table, scratch, pool, watch) } {
         Ok(()) => return Ok(()),
         Err(stop) => stop,
     };

@@ -167,6 +167,8 @@ pub enum Step {
         dims: Vec<Expr>,
         /// What return codes 1, 2 ... mean in this launch.
         sites: Vec<Site>,
+        /// What it computes, in the user's terms, for reports.
+        label: String,
     },
     /// Copies the first bytes of one buffer to another.
     Copy {
@@ -280,6 +282,10 @@ pub struct KernelDecl {
     pub args: Vec<ArgDecl>,
     /// How many dims it takes.
     pub dims: u32,
+    /// Operations on elements of one launch, over its dims: `Sym(i)` is `dims[i]`. For reports.
+    pub flops: Expr,
+    /// Bytes of buffers that one launch reads and writes, each counted once. For reports.
+    pub bytes: Expr,
     /// Identifies the kernel's text.
     pub text_hash: [u8; 16],
 }

@@ -35,6 +35,7 @@ mod write;
 pub use {
     dtype::DType,
     error::{Code, Error, Fault},
+    exec::StepTime,
     expr::{Expr, ExprError, Pred},
     features::host_features,
     format::{

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::abi::Ptr;
 use crate::bind::{self, Binder, Layout, Loc, Ready};
 use crate::error::{Code, Error, Fault};
-use crate::exec::{self, Pointers, Progress};
+use crate::exec::{self, Pointers, Progress, StepTime, Timed, Unwatched, Watch};
 use crate::format::{Entry, Program};
 use crate::load::Model;
 use crate::tensor::{AlignedBytes, Tensor, byte_len};
@@ -189,6 +189,11 @@ impl Session {
         self.current().ok()?.outputs.get(i)?.as_deref()
     }
 
+    /// The program that the bound input shapes chose.
+    pub fn program(&self) -> Option<&Program> {
+        program(self.entry(), self.current().ok()?.variant).ok()
+    }
+
     /// Bytes the session holds for temporaries, scratch and states.
     pub fn memory(&self) -> u64 {
         self.memory.held(self.memory.arena.len() as u64, self.memory.scratch.len() as u64)
@@ -199,6 +204,22 @@ impl Session {
     /// the outputs after an error is unspecified. Sizes that depend on data need
     /// `run_owned`.
     pub fn run(&mut self, inputs: &[Option<&[u8]>], outputs: &mut [&mut [u8]]) -> Result<(), Error> {
+        self.set_buffers(inputs, outputs)?;
+        self.execute(None, &mut Unwatched)
+    }
+
+    /// As `run`, and tells of every step when it is done. Taking the times makes a run slower.
+    pub fn profile(
+        &mut self,
+        inputs: &[Option<&[u8]>],
+        outputs: &mut [&mut [u8]],
+        each: &mut dyn FnMut(&StepTime),
+    ) -> Result<(), Error> {
+        self.set_buffers(inputs, outputs)?;
+        self.execute(None, &mut Timed(each))
+    }
+
+    fn set_buffers(&mut self, inputs: &[Option<&[u8]>], outputs: &mut [&mut [u8]]) -> Result<(), Error> {
         self.check_buffers(inputs, outputs)?;
         for (p, b) in self.inputs.iter_mut().zip(inputs) {
             *p = b.map_or(Ptr::NONE, |b| Ptr(b.as_ptr().cast_mut()));
@@ -206,7 +227,7 @@ impl Session {
         for (p, b) in self.outputs.iter_mut().zip(outputs) {
             *p = Ptr(b.as_mut_ptr());
         }
-        self.execute(None)
+        Ok(())
     }
 
     /// Binds to the shapes of these tensors and runs; outputs come in the entry's order, with their names.
@@ -228,7 +249,7 @@ impl Session {
         }
         self.outputs.fill(Ptr::NONE);
         let mut made: Vec<Option<Tensor>> = self.outputs.iter().map(|_| None).collect();
-        self.execute(Some(&mut made))?;
+        self.execute(Some(&mut made), &mut Unwatched)?;
         let entry = self.entry();
         let named = entry.outputs.iter().zip(made).filter_map(|(p, t)| Some((p.name.clone(), t?)));
         Ok(named.collect())
@@ -280,7 +301,11 @@ impl Session {
     }
 
     /// Runs the current binding; `self.inputs` and `self.outputs` are set, or outputs are made into `made`.
-    fn execute(&mut self, mut made: Option<&mut Vec<Option<Tensor>>>) -> Result<(), Error> {
+    fn execute<W: Watch>(
+        &mut self,
+        mut made: Option<&mut Vec<Option<Tensor>>>,
+        watch: &mut W,
+    ) -> Result<(), Error> {
         self.current()?;
         let entry = &self.model.manifest().entries[self.entry];
         let Some(binding) = self.cache.last_mut() else { return Ok(()) };
@@ -309,7 +334,7 @@ impl Session {
                 }
             }
             binding.moves = at.memory.moves;
-            exec::run_segment(program, 0, ready, &binding.table, &mut at, &self.pool)?;
+            exec::run_segment(program, 0, ready, &binding.table, &mut at, &self.pool, watch)?;
             next = 1;
         }
         if next == program.segments.len() {
@@ -318,7 +343,7 @@ impl Session {
         let threads = self.pool.threads();
         let binder = Binder { model: &self.model, entry, program, inputs: &binding.bytes, threads };
         let (syms, guards, layout) = (binding.syms.clone(), binding.guards.clone(), binding.layout.clone());
-        exec::run_rest(&binder, next, Progress { syms, guards, layout }, &mut at, made, &self.pool)
+        exec::run_rest(&binder, next, Progress { syms, guards, layout }, &mut at, made, &self.pool, watch)
     }
 }
 

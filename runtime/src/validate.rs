@@ -31,6 +31,10 @@ pub(crate) fn manifest(m: &Manifest, code: &[u64], weights: u64) -> Checked {
     for s in &m.states {
         check_init(m, s)?;
     }
+    for k in &m.kernels {
+        let inside = [&k.flops, &k.bytes].iter().all(|e| all_syms(e, |s| s < k.dims));
+        ensure!(inside, "kernel `{}` uses a dim it does not have", k.name);
+    }
     for (image, &len) in m.images.iter().zip(code) {
         check_image(m, image, len)?;
     }

@@ -22,7 +22,7 @@ use crate::format::{Manifest, WeightDecl};
 use crate::validate;
 
 pub(crate) const MAGIC: [u8; 8] = *b"\x7fTGCART\n";
-pub(crate) const FORMAT_VERSION: u32 = 1;
+pub(crate) const FORMAT_VERSION: u32 = 2;
 pub(crate) const HEADER: usize = 32;
 pub(crate) const ROW: usize = 32;
 pub(crate) const CODE_ALIGN: u64 = 64 << 10;

@@ -1,5 +1,6 @@
 //! Compiling the kernels for each target and putting the artifact together.
 
+use super::cost::{self, Cost};
 use super::formula;
 use super::program::{Lowered, Stored, decl};
 use crate::cpu::{self, Target};
@@ -28,7 +29,6 @@ pub fn compile(
     options: &str,
 ) -> Result<Artifact, Vec<Diag>> {
     substitute(&mut lowered.kernels, replace)?;
-    lowered.manifest.kernels = lowered.kernels.iter().map(decl).collect();
     let mut faults = Vec::new();
     let mut plain = lowered.kernels.clone();
     for k in &mut plain {
@@ -37,6 +37,9 @@ pub fn compile(
     if !faults.is_empty() {
         return Err(faults);
     }
+    let costs: Vec<Cost> = plain.iter().map(cost::of).collect();
+    lowered.manifest.kernels =
+        lowered.kernels.iter().zip(&costs).map(|(k, c)| decl(k, &c.flops(), &c.bytes)).collect();
     let mut images = Vec::new();
     for target in targets {
         let work: Vec<(Kernel, Schedule)> =
@@ -49,13 +52,27 @@ pub fn compile(
             // a model that only copies has no kernel, but a section of the file is never empty
             image.bytes.push(0);
         }
-        lowered.manifest.images.push(describe(&work, target, &image).map_err(|d| vec![d])?);
+        lowered.manifest.images.push(describe(&work, &costs, target, &image).map_err(|d| vec![d])?);
         images.push(image.bytes);
     }
     lowered.manifest.producer = concat!("tgc ", env!("CARGO_PKG_VERSION")).to_string();
     lowered.manifest.options = options.to_string();
     lowered.manifest.verification = "not verified".to_string();
     Ok(Artifact { manifest: lowered.manifest, images, weights: lowered.weights })
+}
+
+/// What code generation for one target gives for every kernel, as text: its schedule, then LLVM IR or assembly.
+pub fn code_text(lowered: &Lowered, target: &Target, assembly: bool) -> Result<String, Vec<Diag>> {
+    let mut out = String::new();
+    for k in &lowered.kernels {
+        let mut k = k.clone();
+        lower_kernel(&mut k).map_err(|d| vec![d])?;
+        let schedule = Schedule::default_for(&k, target.isa);
+        let text = cpu::text(&k, &schedule, target, assembly).map_err(|d| vec![d])?;
+        let comment = if assembly { '#' } else { ';' };
+        out.push_str(&format!("{comment} {} for {}: {schedule}\n{text}\n", k.name, target.name));
+    }
+    Ok(out)
 }
 
 impl Artifact {
@@ -67,11 +84,15 @@ impl Artifact {
     }
 }
 
-fn describe(work: &[(Kernel, Schedule)], target: &Target, image: &cpu::Image) -> Result<rt::Image, Diag> {
+fn describe(
+    work: &[(Kernel, Schedule)],
+    costs: &[Cost],
+    target: &Target,
+    image: &cpu::Image,
+) -> Result<rt::Image, Diag> {
     let mut kernels = Vec::new();
-    for (i, (k, s)) in work.iter().enumerate() {
-        let slot = |name: &str| k.params.iter().position(|p| **p == *name);
-        let f = |d: &Dim| formula::expr(d, &slot);
+    for (i, ((k, s), cost)) in work.iter().zip(costs).enumerate() {
+        let f = |d: &Dim| formula::expr(d, &|name| k.slot(name));
         let offset = image.symbols.iter().find(|x| x.0 == k.name).map(|x| x.1);
         kernels.push(rt::ImageKernel {
             kernel: i as u32,
@@ -79,7 +100,7 @@ fn describe(work: &[(Kernel, Schedule)], target: &Target, image: &cpu::Image) ->
                 Diag::error("E-CG-030", format!("the image has no code for kernel `{}`", k.name))
             })?,
             tiles: f(&schedule::tile_count(k, s))?,
-            grain: rt::Expr::Const(1),
+            grain: f(&cost::grain(k, s, cost)).unwrap_or(rt::Expr::Const(1)),
             scratch: f(&schedule::scratch(k, s))?,
         });
     }

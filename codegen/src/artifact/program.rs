@@ -61,11 +61,13 @@ pub fn lower_module(module: &Module) -> Result<Lowered, Vec<Diag>> {
     if !faults.is_empty() {
         return Err(faults);
     }
-    b.manifest.kernels = b.kernels.iter().map(decl).collect();
     Ok(Lowered { kernels: b.kernels.clone(), manifest: b.manifest, weights: b.weights })
 }
 
-pub(crate) fn decl(k: &Kernel) -> rt::KernelDecl {
+/// What the manifest says of a kernel that does `flops` operations on `bytes` of buffers.
+pub(crate) fn decl(k: &Kernel, flops: &Dim, bytes: &Dim) -> rt::KernelDecl {
+    // a count beyond all integers is as good as the greatest one
+    let count = |d: &Dim| formula::expr(d, &|name| k.slot(name)).unwrap_or(rt::Expr::Const(i64::MAX));
     let role = |r| match r {
         kernel::Role::In => rt::Role::In,
         kernel::Role::Out => rt::Role::Out,
@@ -86,6 +88,8 @@ pub(crate) fn decl(k: &Kernel) -> rt::KernelDecl {
             })
             .collect(),
         dims: k.params.len() as u32,
+        flops: count(flops),
+        bytes: count(bytes),
         text_hash,
     }
 }
@@ -310,7 +314,7 @@ impl<'m> Builder<'m> {
         let kernel = self.share(low.kernel);
         let dims =
             low.dims.iter().map(|d| formula::expr(d, &|s| symbols.slot(s))).collect::<Result<_, _>>()?;
-        s.steps.push(rt::Step::Launch { kernel, args, dims, sites });
+        s.steps.push(rt::Step::Launch { kernel, args, dims, sites, label: low.label });
         Ok(())
     }
 

@@ -67,7 +67,7 @@ impl<'c> Emit<'c, '_> {
         };
         let flat = match packed {
             Some(p) => p.flat(&index, &extents),
-            None => row_major(&index, &extents),
+            None => crate::kernel::row_major(&index, &extents),
         };
         Ok(Place { base, dtype, elem, index, extents, flat, buf })
     }
@@ -292,6 +292,9 @@ impl<'c> Emit<'c, '_> {
                     Some(mask) => self.put_active(&place, at, value, mask, align),
                 }
             }
+            Walk::Each(_) if self.vector.is_some_and(|v| v.active.is_some()) => {
+                Err(internal(self.kernel, "a part of a vector that is stored to places apart"))
+            }
             Walk::Each(places) => {
                 for (i, at) in places.into_iter().enumerate() {
                     let v = self.ir.lane(value, i as u32)?;
@@ -314,11 +317,6 @@ impl<'c> Emit<'c, '_> {
         self.note_alias(i, place.buf);
         Ok(())
     }
-}
-
-/// Position of the element at `index` of a dense row-major buffer.
-fn row_major(index: &[Dim], extents: &[Dim]) -> Dim {
-    index.iter().zip(extents).fold(Dim::from(0), |at, (x, d)| at * d.clone() + x.clone())
 }
 
 fn mentions(p: &Pred, label: u32) -> bool {

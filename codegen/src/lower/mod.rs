@@ -1,9 +1,12 @@
 //! Lowering: one fused region of the tensor graph to one kernel. `plan` decides which values get a stage of their own,
 //! `read` inlines the others into the stages that read them, `stage` builds a stage by class, `post` merges light
-//! epilogues, `params` turns the entry's symbols into dim parameters. Works on classes, never on ops.
+//! epilogues, `pack` chooses how weights lie, `collapse` joins labels, `panels` copies operands of
+//! contractions, `params` turns the entry's symbols into dim parameters. Works on classes, never on ops.
 
+mod collapse;
 pub mod math;
 mod pack;
+mod panels;
 mod params;
 mod plan;
 mod post;
@@ -33,6 +36,8 @@ pub struct Lowered {
     pub dims: Vec<Dim>,
     /// For each trap site, the region's node it belongs to.
     pub sites: Vec<NodeId>,
+    /// Where in the user's model the work comes from.
+    pub label: String,
 }
 
 /// Lowers a region. `consts[i]` says that input i is a weight. `Err` names what cannot be compiled yet.
@@ -71,8 +76,11 @@ pub fn lower_region(region: &Graph, symbols: &SymTable, consts: &[bool]) -> Resu
     let sites = reader.sites();
     post::merge(&mut kernel);
     pack::choose(&mut kernel);
+    collapse::collapse(&mut kernel);
+    panels::add(&mut kernel);
     let dims = params::extract(&mut kernel);
-    Ok(Lowered { kernel, dims, sites })
+    let label = label(&cx);
+    Ok(Lowered { kernel, dims, sites, label })
 }
 
 /// The region at hand with what was found out about it.
@@ -144,6 +152,37 @@ fn args(region: &Graph, consts: &[bool]) -> Result<Vec<Arg>, Diag> {
         arg(o.value, format!("y{i}"), Role::Out)?;
     }
     Ok(out)
+}
+
+/// The place of the node with the most work, and how many other places have a part in it.
+fn label(cx: &Cx<'_>) -> String {
+    let weight = |id: &NodeId| match cx.classes.get(id) {
+        Some(Class::Contract(_)) => 3,
+        Some(Class::Map(_)) => 1,
+        Some(Class::View(_)) | None => 0,
+        Some(_) => 2,
+    };
+    let mut places: BTreeMap<String, u32> = BTreeMap::new();
+    let mut first: Option<(u32, String)> = None;
+    for id in cx.region.topo().into_iter().filter(|id| cx.classes.contains_key(id)) {
+        let place = cx.region.loc(id).place.to_string();
+        if place.is_empty() {
+            continue;
+        }
+        let w = weight(&id);
+        if first.as_ref().is_none_or(|f| w > f.0) {
+            first = Some((w, place.clone()));
+        }
+        let known = places.entry(place).or_default();
+        *known = (*known).max(w);
+    }
+    // views alone are no work worth a word
+    let others = places.values().filter(|w| **w > 0).count().saturating_sub(1);
+    match (first, others) {
+        (None, _) => String::new(),
+        (Some((_, place)), 0) => place,
+        (Some((_, place)), n) => format!("{place} +{n}"),
+    }
 }
 
 /// A readable name: the ops of the region in order, the commonest view ops left out, cut to a length.

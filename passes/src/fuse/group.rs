@@ -247,7 +247,11 @@ fn member_fits(cut: &Cut, plan: &Plan, t: &Tiling, id: NodeId, place: NodeId) ->
             let lone = all_grid() && cut.region.operands(place).iter().all(|v| is_view_of_input(cut, *v));
             lone || chain::fits(cut, plan)
         }
-        Class::Index(_) => spans_grid && cut.region.operands(place).iter().all(|v| is_leaf(cut, *v)),
+        Class::Index(_) => {
+            let operands = cut.region.operands(place);
+            let data = operands.first().is_some_and(|v| is_leaf(cut, *v));
+            spans_grid && data && operands.iter().all(|v| is_view_of_input(cut, *v))
+        }
         Class::Cumulate(_) | Class::Opaque(_) => cut.computed == 1,
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::rules::weight::widens;
 use std::collections::{BTreeMap, BTreeSet};
-use tgc_ir::class::{Class, Map, View};
+use tgc_ir::class::{Class, Map, Piece, View};
 use tgc_ir::diag::Diag;
 use tgc_ir::graph::{Graph, NodeId, Value};
 use tgc_ir::ops::{Attr, Lowering, Op};
@@ -13,6 +13,8 @@ use tgc_ir::types::{Atom, Dim, Type};
 
 /// Scalar nodes (arguments and constants not counted) of an expression that is cheap enough to compute again.
 const CHEAP: usize = 4;
+/// Summed elements that may lie far apart.
+const FEW: i64 = 4;
 
 pub(crate) struct Info {
     /// None for structure.
@@ -138,7 +140,7 @@ impl Plan {
             if users.is_empty() || is_output(g, id) || !self.may_inline(g, id, &users) {
                 continue;
             }
-            if self.stores_transposed(g, id, &users) {
+            if self.stores_transposed(g, id, &users) || self.breaks_rows(g, id, &users) {
                 continue;
             }
             let contract = users
@@ -146,7 +148,7 @@ impl Plan {
                 .any(|u| matches!(self.class(*u), Some(Class::Contract(_))) || into_contract.contains(u));
             let whole = matches!(self.class(id), Some(Class::View(v)) if is_whole(v));
             let in_place = whole || widens(g, crate::rules::result(id));
-            if !users.iter().all(|u| self.absorbs(*u)) || (contract && !in_place) {
+            if !users.iter().all(|u| self.absorbs(g, *u, id)) || (contract && !in_place) {
                 continue;
             }
             if contract {
@@ -160,14 +162,35 @@ impl Plan {
         self.keep_reshapes(g, &into_contract);
     }
 
+    /// A view that moves the last axis of what a convolution reads many times over: read in place, the channels summed
+    /// would lie far apart.
+    fn breaks_rows(&self, g: &Graph, id: NodeId, users: &BTreeSet<NodeId>) -> bool {
+        let Some(Class::View(View { pieces, .. })) = self.class(id) else { return false };
+        let v = crate::rules::result(id);
+        let Some(rank) = g.ty(v).map(|t| t.rank()) else { return false };
+        let keeps = |p: &Piece| rank > 0 && p.index.last() == Some(&Dim::label(rank as u32 - 1));
+        if pieces.iter().all(keeps) {
+            return false;
+        }
+        users.iter().any(|u| match self.class(*u) {
+            Some(Class::Contract(c)) => {
+                let many = |l: &u32| c.extents.get(*l as usize).and_then(Dim::as_const).is_none_or(|e| e > FEW);
+                c.red.len() > 1 && g.operands(*u).first() == Some(&v) && c.red.last().is_some_and(many)
+            }
+            _ => false,
+        })
+    }
+
     /// A transpose that keeps the innermost axis, of what one kernel computes and only reshapes read: the kernel stores
     /// it so, in runs as long as that axis, and the reshapes need no division to find an element.
     fn stores_transposed(&self, g: &Graph, id: NodeId, users: &BTreeSet<NodeId>) -> bool {
         let Some(Op::Transpose(t)) = g.op_of(id) else { return false };
         let [x] = g.operands(id)[..] else { return false };
         let last = t.perm.last().is_some_and(|p| *p == -1 || *p + 1 == t.perm.len() as i64);
-        let readers = values(g, x.node).map(|v| g.users(v).len() + usize::from(g.is_output(v))).sum::<usize>();
-        let computed = matches!(self.class(x.node), Some(Class::Map(_) | Class::Contract(_) | Class::Reduce(_)));
+        let readers =
+            values(g, x.node).map(|v| g.users(v).len() + usize::from(g.is_output(v))).sum::<usize>();
+        let computed =
+            matches!(self.class(x.node), Some(Class::Map(_) | Class::Contract(_) | Class::Reduce(_)));
         last && computed && readers == 1 && users.iter().all(|u| matches!(g.op_of(*u), Some(Op::Reshape(_))))
     }
 
@@ -227,13 +250,17 @@ impl Plan {
         }
     }
 
-    /// A reader that can compute its operand itself.
-    fn absorbs(&self, user: NodeId) -> bool {
+    /// A reader that can compute its operand `id` itself: a gather its indices, as far as they are a rearrangement.
+    fn absorbs(&self, g: &Graph, user: NodeId, id: NodeId) -> bool {
         match self.class(user) {
             Some(
                 Class::Map(_) | Class::View(_) | Class::Reduce(_) | Class::Contract(_) | Class::Window(_),
             ) => true,
-            Some(Class::Index(_) | Class::Cumulate(_) | Class::Opaque(_)) | None => false,
+            Some(Class::Index(ix)) => {
+                let data = g.operands(user).first().is_some_and(|v| v.node == id);
+                ix.scatter.is_none() && !data && matches!(self.class(id), Some(Class::View(_)))
+            }
+            Some(Class::Cumulate(_) | Class::Opaque(_)) | None => false,
         }
     }
 }

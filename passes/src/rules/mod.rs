@@ -3,10 +3,12 @@
 
 mod arith;
 mod cast;
+mod gather;
 mod logic;
+mod regroup;
 mod sink;
 pub(crate) mod splat;
-mod view;
+pub(crate) mod view;
 pub(crate) mod weight;
 
 use crate::pass::{Changed, Cx, Editor, Pass};
@@ -42,7 +44,9 @@ pub(crate) const THEMES: &[&[Rule]] = &[
     logic::RULES,
     view::RULES,
     splat::RULES,
+    regroup::RULES,
     sink::RULES,
+    gather::RULES,
     weight::RULES,
 ];
 

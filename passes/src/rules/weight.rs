@@ -24,7 +24,10 @@ fn gather_of_map(g: &Graph, id: NodeId) -> Rewrite<'_> {
         return None;
     }
     let node = g.node(data.node)?;
-    if node.results.len() != 1 || !from_weights(g, data, DEPTH) || !matches!(class(g, data.node)?, Class::Map(_)) {
+    if node.results.len() != 1
+        || !from_weights(g, data, DEPTH)
+        || !matches!(class(g, data.node)?, Class::Map(_))
+    {
         return None;
     }
     let mut p = Patch::new(g, id);

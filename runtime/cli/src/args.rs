@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as Group, Parser, Subcommand};
+use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 
 /// Runs, measures and describes artifacts written by `tgc build`.
 #[derive(Parser)]
@@ -18,6 +18,8 @@ pub(crate) enum Command {
     Run(Run),
     /// Measure an artifact: load, first result, time of a run, memory.
     Bench(Bench),
+    /// Measure the steps of an artifact, and compare them with what the machine can do.
+    Profile(Profile),
     /// Say what is in an artifact.
     Info(Info),
 }
@@ -82,6 +84,38 @@ pub(crate) struct Bench {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Group)]
+pub(crate) struct Profile {
+    #[command(flatten)]
+    pub(crate) call: Call,
+    #[command(flatten)]
+    pub(crate) random: Random,
+    /// The least number of runs.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) runs: u32,
+    /// The least time to run for, in seconds.
+    #[arg(long, value_name = "S", default_value_t = 1.0, value_parser = seconds)]
+    pub(crate) min_time: f64,
+    /// What a row of the table is: a step of the program, or a kernel with all steps that launch it.
+    #[arg(long, value_enum, default_value_t = By::Step)]
+    pub(crate) by: By,
+    /// Rows to print, those that take longest first.
+    #[arg(long, value_name = "N", default_value_t = 25)]
+    pub(crate) top: usize,
+    /// Also write the steps of one run in the trace event format that browsers and Perfetto show.
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub(crate) enum By {
+    Step,
+    Kernel,
 }
 
 #[derive(Group)]

@@ -40,8 +40,7 @@ pub(crate) fn bench(args: &Bench) -> Result<String> {
     let made = Instant::now();
     let inputs = inputs::complete(&args.call, &args.random, session.entry())?;
     let making = made.elapsed();
-    let given: Vec<(&str, &Tensor)> = inputs.tensors.iter().map(|(n, t)| (n.as_str(), t)).collect();
-    let mut outputs = session.run_owned(&given).map_err(of_runtime)?;
+    let mut outputs = session.run_owned(&inputs.named()).map_err(of_runtime)?;
     let first_result = began.elapsed().saturating_sub(making);
     let (times, batch) = measure(args, &mut session, &inputs, &mut outputs)?;
     let figures = Figures {
@@ -69,16 +68,8 @@ fn measure(
     inputs: &Inputs,
     outputs: &mut [(String, Tensor)],
 ) -> Result<(Vec<f64>, u32)> {
-    let by_name = |name: &str| inputs.tensors.iter().find(|(n, _)| n == name).map(|(_, t)| t.bytes());
-    let given: Vec<Option<&[u8]>> = session.entry().inputs.iter().map(|p| by_name(&p.name)).collect();
-    let fixed = (0..session.entry().outputs.len()).all(|i| session.output_shape(i).is_some());
-    if !fixed || outputs.len() != session.entry().outputs.len() {
-        return Err(fault(
-            MEASURE,
-            "the sizes of its outputs depend on data, so that outputs cannot be made before",
-            "",
-        ));
-    }
+    let given = inputs.in_order(session.entry());
+    fixed_outputs(session, outputs)?;
     let mut into: Vec<&mut [u8]> = outputs.iter_mut().map(|(_, t)| t.bytes_mut()).collect();
     let mut time = |batch: u32| -> Result<Duration> {
         let began = Instant::now();
@@ -103,6 +94,16 @@ fn measure(
     }
     times.sort_unstable_by(f64::total_cmp);
     Ok((times, batch))
+}
+
+/// The outputs of the first run are used again and again: their sizes must not depend on data.
+pub(crate) fn fixed_outputs(session: &Session, outputs: &[(String, Tensor)]) -> Result<()> {
+    let n = session.entry().outputs.len();
+    if outputs.len() == n && (0..n).all(|i| session.output_shape(i).is_some()) {
+        return Ok(());
+    }
+    let what = "the sizes of its outputs depend on data, so that outputs cannot be made before a run";
+    Err(fault(MEASURE, what, "measure an entry whose output sizes follow from its input sizes"))
 }
 
 impl Figures {

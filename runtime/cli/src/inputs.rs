@@ -51,6 +51,19 @@ pub(crate) struct Inputs {
     pub(crate) integers: bool,
 }
 
+impl Inputs {
+    /// The bytes of each of the entry's inputs; `None` for those left out.
+    pub(crate) fn in_order(&self, entry: &Entry) -> Vec<Option<&[u8]>> {
+        let by_name = |name: &str| self.tensors.iter().find(|(n, _)| n == name).map(|(_, t)| t.bytes());
+        entry.inputs.iter().map(|p| by_name(&p.name)).collect()
+    }
+
+    /// The same as a call takes them.
+    pub(crate) fn named(&self) -> Vec<(&str, &Tensor)> {
+        self.tensors.iter().map(|(n, t)| (n.as_str(), t)).collect()
+    }
+}
+
 /// Reads the files given and makes the inputs that are missing; one with a default stays out.
 pub(crate) fn complete(call: &Call, random: &Random, entry: &Entry) -> Result<Inputs> {
     let tensors = read(call, entry)?;

@@ -7,8 +7,10 @@ mod describe;
 mod fault;
 mod inputs;
 mod json;
+mod limits;
 mod npy;
 mod npz;
+mod profile;
 mod run;
 
 use std::io::Write;
@@ -20,6 +22,7 @@ fn main() -> ExitCode {
     let done = match args::Args::parse().command {
         args::Command::Run(run) => run::run(&run),
         args::Command::Bench(bench) => bench::bench(&bench),
+        args::Command::Profile(profile) => profile::profile(&profile),
         args::Command::Info(info) => describe::info(&info),
     };
     match done {

@@ -249,6 +249,48 @@ fn bench_measures_made_and_given_inputs() {
 }
 
 #[test]
+fn profile_tells_steps_and_limits() {
+    let dir = folder("profile", &simple());
+    let short = ["profile", "m.tgc", "--min-time", "0", "--runs", "5", "--dim", "batch=64", "--threads", "2"];
+    let with = |more: &[&str]| prints(&dir, &[&short[..], more].concat());
+    let json = with(&["--json", "--trace", "t.json"]);
+    assert!(number(&json, "gflops_per_s") > 0.0 && number(&json, "gbytes_per_s") > 0.0, "{json}");
+    let (_, rows) = json.split_once("\"rows\"").unwrap();
+    let [add, double]: [&str; 2] = rows.split("},").collect::<Vec<_>>().try_into().unwrap();
+    assert!(add.contains(r#""kernel": "add1", "label": "node `n1`""#) && double.contains("double"), "{json}");
+    // 128 elements of 8 bytes in and out.
+    for row in [add, double] {
+        let found = ["calls", "flops_per_call", "bytes_per_call", "workers"].map(|n| number(row, n));
+        assert_eq!(found, [5.0, 128.0, 2048.0, 2.0], "{row}");
+        let rate = 5.0 * 2048.0 / number(row, "total_us") / 1e3;
+        assert!((number(row, "gbytes_per_s") - rate).abs() <= 0.01 * rate + 0.001, "{row}");
+    }
+    let shares = number(add, "share_percent") + number(double, "share_percent");
+    assert!((shares - 100.0).abs() < 0.1, "{json}");
+    let steps = number(add, "total_us") + number(double, "total_us");
+    assert!(steps <= 5.0 * number(&json, "run_us") + 1.0, "{json}");
+    let trace = fs::read_to_string(dir.join("t.json")).unwrap();
+    let events: Vec<&str> = trace.split(r#"{"name""#).skip(1).collect();
+    assert!(trace.starts_with(r#"{"traceEvents": [{"name": "add1", "cat": "step", "ph": "X""#), "{trace}");
+    let [first, second] = events[..] else { panic!("{trace}") };
+    assert!(number(first, "ts") + number(first, "dur") <= number(second, "ts") + 0.002, "{trace}");
+    let text = with(&[]);
+    assert!(
+        text.contains("add1  (node `n1`)") && text.contains("100.0%") == text.contains("  0.0%"),
+        "{text}"
+    );
+    assert!(with(&["--top", "1"]).contains("1 more"));
+    let mut twice = simple();
+    let Ok(p) = &mut twice.entries[0].variants[0].body else { unreachable!() };
+    let again = p.segments[0].steps[1].clone();
+    p.segments[0].steps.push(again);
+    p.buffers.iter_mut().for_each(|b| b.last = 2);
+    fs::write(dir.join("m.tgc"), build(&twice)).unwrap();
+    assert!(with(&["--by", "kernel"]).contains("double  (2 steps)"));
+    fails(&dir, &[&short[..], &["--trace", "none/t.json"]].concat(), 1, &["E-RUN-104", "none/t.json"]);
+}
+
+#[test]
 fn info_says_what_there_is() {
     let mut m = simple();
     m.images.insert(0, image("x86-64-v9", &["no-such-feature"]));

@@ -48,7 +48,10 @@ fn decl(name: &str, reads: &[&str], dims: u32) -> KernelDecl {
     let arg = |name: &str, role| ArgDecl { name: name.into(), dtype: DType::I64, role };
     let mut args: Vec<ArgDecl> = reads.iter().map(|r| arg(r, Role::In)).collect();
     args.push(arg("y", Role::Out));
-    KernelDecl { name: name.into(), args, dims, text_hash: [7; 16] }
+    // `n`, the number of elements, is the last dim.
+    let n = if dims == 0 { Expr::Const(1) } else { sym(dims - 1) };
+    let bytes = mul(&[Expr::Const(8 * args.len() as i64), n.clone()]);
+    KernelDecl { name: name.into(), args, dims, flops: n, bytes, text_hash: [7; 16] }
 }
 
 pub fn image(target: &str, features: &[&str]) -> Image {
@@ -106,7 +109,13 @@ pub fn launch(kernel: u32, args: &[u32], dims: &[Expr]) -> Step {
         source: "model.rs:3".into(),
         message: "a negative element".into(),
     };
-    Step::Launch { kernel, args: args.to_vec(), dims: dims.to_vec(), sites: vec![site] }
+    Step::Launch {
+        kernel,
+        args: args.to_vec(),
+        dims: dims.to_vec(),
+        sites: vec![site],
+        label: "node `n1`".into(),
+    }
 }
 
 pub fn program(buffers: Vec<Buffer>, steps: Vec<Step>) -> Vec<Variant> {

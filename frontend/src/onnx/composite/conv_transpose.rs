@@ -59,6 +59,7 @@ fn products(cx: &mut NodeCx<'_, '_>, x: Value, w: Value) -> Res<Value> {
         pads: [(); 2].iter().flat_map(|()| axes.iter().map(|a| a.taps - 1)).collect(),
         dilations: vec![1; axes.len()],
         groups,
+        channels_last: false,
     };
     let y = cx.op(op, &[x, w])?;
     let y = interleaved(cx, y, g * ws[1].clone(), &axes)?;
