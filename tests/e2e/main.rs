@@ -4,4 +4,5 @@
 mod artifacts;
 mod models;
 mod support;
+mod tolerance;
 mod wrong;

@@ -57,7 +57,7 @@ fn rewrite(g: &Graph, set: &Set) -> Option<Edit> {
         r.node(*id, set.nodes.get(id)?)?;
     }
     for id in &set.order {
-        r.patch.origin(*id);
+        r.patch.loc = g.loc(*id);
         let v = result(*id);
         let outside = |u: &(NodeId, u32)| set.nodes.get(&u.0).is_none_or(|f| !f.lays(u.1 as usize));
         if g.is_output(v) || g.users(v).iter().any(outside) {
@@ -82,7 +82,7 @@ struct Rewriter<'g> {
 
 impl Rewriter<'_> {
     fn node(&mut self, id: NodeId, form: &Form) -> Option<()> {
-        self.patch.origin(id);
+        self.patch.loc = self.g.loc(id);
         let mut operands = Vec::new();
         for (i, v) in self.g.operands(id).into_iter().enumerate() {
             operands.push(if form.lays(i) { self.laid(v, form.rank)? } else { self.plain(v)? });
