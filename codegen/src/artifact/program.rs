@@ -1,7 +1,7 @@
 //! Programs: the steps and buffers of each entry, and the kernels they launch, shared by structure.
 
 use super::formula;
-use crate::kernel::{self, Kernel};
+use crate::kernel::{self, Kernel, reuse};
 use crate::lower::{lower_region, unbuilt};
 use indexmap::IndexMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -283,6 +283,11 @@ impl<'m> Builder<'m> {
                     .ok_or_else(|| Diag::error("E-CG-023", "a launch reads a value without a buffer"))?,
             );
         }
+        if let Some(input) = reuse::copied(&low.kernel) {
+            // nothing to run: the result is the operand's bytes
+            s.of.insert(Value { node: id, result: 0 }, args[input as usize]);
+            return Ok(());
+        }
         for r in 0..region.outputs().len() as u32 {
             let v = Value { node: id, result: r };
             let output = g.outputs().iter().position(|o| o.value == v);
@@ -386,7 +391,11 @@ fn copies(s: &mut Steps, g: &Graph) -> Result<(), Diag> {
         let Some(&src) = s.of.get(&o.value) else {
             return Err(Diag::error("E-CG-023", format!("the output `{}` has no buffer", o.name)));
         };
-        let from = &s.buffers[src as usize];
+        let from = &mut s.buffers[src as usize];
+        if from.kind == rt::BufferKind::Temp {
+            // the source of what only has another shape: it may as well be made where it ends
+            from.kind = rt::BufferKind::Output(i as u32);
+        }
         if from.kind == rt::BufferKind::Output(i as u32) {
             continue;
         }
