@@ -164,7 +164,9 @@ impl<'c> Emit<'c, '_> {
         }
         let b = &self.ir;
         if let Some(lanes) = self.vector
-            && let Some((c, rest)) = without_panels(d, lanes.label, if lanes.aligned { lanes.width } else { 0 }).affine(lanes.label)
+            && let Some((c, rest)) =
+                without_panels(d, lanes.label, if lanes.aligned { lanes.width } else { 0 })
+                    .affine(lanes.label)
             && !self.varies(&c)
             && !self.varies(&rest)
         {

@@ -15,6 +15,7 @@ pub mod interp;
 mod packed;
 #[cfg(test)]
 pub(crate) mod random;
+pub(crate) mod reuse;
 pub mod text;
 pub mod verify;
 
@@ -59,7 +60,8 @@ pub struct Arg {
     pub packed: Option<Packed>,
 }
 
-/// How an argument is used. Outputs overlap no other argument.
+/// How an argument is used. An output overlaps no other argument, but may lie exactly on an input that the kernel reads
+/// in step with it (`reuse::in_place`); so nothing but final values is stored to an output, each once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Role {

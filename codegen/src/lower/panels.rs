@@ -43,7 +43,9 @@ fn copied(k: &Kernel, s: &Stage) -> Option<(Local, Stage, Stage)> {
     };
     let root = s.expr.roots[which];
     let rows = points.iter().any(|p| {
-        other.contains(p) && !mine.contains(p) && extent(k, s, *p).is_none_or(|e| e.as_const().is_none_or(|e| e >= LEAST_ROWS))
+        other.contains(p)
+            && !mine.contains(p)
+            && extent(k, s, *p).is_none_or(|e| e.as_const().is_none_or(|e| e >= LEAST_ROWS))
     });
     let columns = extent(k, s, vector)?.as_const().is_none_or(|e| e >= 8);
     if !rows || !columns || !reads_badly(k, s, root, vector) {
@@ -103,7 +105,13 @@ fn labels_of(s: &Stage, root: u32) -> BTreeSet<u32> {
 }
 
 /// The buffer, the stage that fills it, and the contraction that reads it.
-fn build(k: &Kernel, s: &Stage, which: usize, vector: u32, mine: &BTreeSet<u32>) -> Option<(Local, Stage, Stage)> {
+fn build(
+    k: &Kernel,
+    s: &Stage,
+    which: usize,
+    vector: u32,
+    mine: &BTreeSet<u32>,
+) -> Option<(Local, Stage, Stage)> {
     let grid = k.grid.len() as u32;
     let mut next = 1 + largest_label(k);
     let mut fresh: BTreeMap<u32, u32> = BTreeMap::new();

@@ -86,9 +86,10 @@ fn contract_tiles(k: &Kernel, s: &Stage, plan: &StageSchedule, tiles: &mut [u32]
         let extent = extent_guess(&k.grid[c as usize]);
         // A local of panels has the tile's width: one register block, so that it is read front to back.
         let panels = s.loads.iter().any(|l| match l.from {
-            Buf::Local(i) => k.locals.get(i as usize).is_some_and(|l| {
-                matches!(l.axes.last(), Some(LocalAxis::Tile { grid, .. }) if *grid == c)
-            }),
+            Buf::Local(i) => k
+                .locals
+                .get(i as usize)
+                .is_some_and(|l| matches!(l.axes.last(), Some(LocalAxis::Tile { grid, .. }) if *grid == c)),
             Buf::Arg(_) => false,
         });
         let most = if panels { i64::from(plan.width * plan.unroll) } else { COLUMNS };
@@ -237,7 +238,9 @@ pub(crate) fn widths(k: &Kernel, s: &Stage, label: u32, width: u32) -> Vec<usize
     let plain = |d: &Dim| !d.any_leaf(|a| matches!(a, Atom::Val(_)));
     let loads = s.loads.iter().all(|l| !matches!(l.mode, Mode::Trap(..)) && l.index.iter().all(plain));
     let stores = s.stores.iter().all(|st| {
-        st.op == Combine::Set && st.index.iter().all(plain) && step(k, st.to, &st.index, label, width) == Some(1)
+        st.op == Combine::Set
+            && st.index.iter().all(plain)
+            && step(k, st.to, &st.index, label, width) == Some(1)
     });
     if !loads || !stores || matches!(s.kind, Kind::Reduce { .. }) {
         return Vec::new();

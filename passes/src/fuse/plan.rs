@@ -174,7 +174,8 @@ impl Plan {
         }
         users.iter().any(|u| match self.class(*u) {
             Some(Class::Contract(c)) => {
-                let many = |l: &u32| c.extents.get(*l as usize).and_then(Dim::as_const).is_none_or(|e| e > FEW);
+                let many =
+                    |l: &u32| c.extents.get(*l as usize).and_then(Dim::as_const).is_none_or(|e| e > FEW);
                 c.red.len() > 1 && g.operands(*u).first() == Some(&v) && c.red.last().is_some_and(many)
             }
             _ => false,
