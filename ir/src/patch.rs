@@ -34,7 +34,7 @@ struct NewNode {
 pub struct Patch<'g> {
     graph: &'g Graph,
     /// Origin of the nodes added from now on.
-    loc: Loc,
+    pub loc: Loc,
     nodes: Vec<NewNode>,
     replace: Vec<(Value, PVal)>,
 }
@@ -50,11 +50,6 @@ impl<'g> Patch<'g> {
     /// An empty patch whose nodes come from where `origin` comes from.
     pub fn new(graph: &'g Graph, origin: NodeId) -> Patch<'g> {
         Patch { graph, loc: graph.loc(origin), nodes: Vec::new(), replace: Vec::new() }
-    }
-
-    /// Nodes added from now on come from where `origin` comes from.
-    pub fn origin(&mut self, origin: NodeId) {
-        self.loc = self.graph.loc(origin);
     }
 
     /// What is known of a value.

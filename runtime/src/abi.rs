@@ -8,7 +8,8 @@ pub(crate) const ABI_VERSION: u32 = 1;
 /// A compiled kernel. It works on the schedule tiles `begin..end` and returns 0, or the number (from 1) of the site that
 /// failed in the first failing tile. `args` holds one pointer a declared argument, `dims` the launch's evaluated formulas,
 /// `scratch` the bytes the image asks for per worker, aligned to 64 (any value when it asks for none). Buffers of the
-/// caller are aligned to their element only; temporaries to what the program asks for; weights to 64.
+/// caller are aligned to their element only; temporaries to what the program asks for; weights to 64. An output lies on an
+/// input only where the program puts both into one class, as its compiler found the kernel to allow.
 /// A kernel neither allocates nor calls out, and touches nothing outside its buffers and scratch.
 pub(crate) type KernelFn = unsafe extern "C" fn(
     args: *const *mut u8,

@@ -6,7 +6,7 @@ use crate::error::{Code, Error, Fault};
 use crate::expr::{Expr, ExprError};
 use crate::format::*;
 use crate::load::Model;
-use crate::plan::{Request, plan};
+use crate::plan::{Plan, Request, plan};
 use crate::tensor::byte_len;
 use crate::validate::state_len;
 use crate::write::weight_len;
@@ -148,7 +148,8 @@ pub(crate) fn solve(m: &Manifest, e: &Entry, shapes: &[Option<&[usize]>]) -> Res
                 ))
             }
             _ if value < s.lo || value > s.hi => {
-                let help = "use a size in this range, or build the artifact again with a wider --dim";
+                let help =
+                    "use a size in this range; it is what the model allows, or --dim where that is less";
                 Some((format!("allowed {}..={} ({what} `{}`)", s.lo, s.hi, s.name), help.to_string()))
             }
             _ => None,
@@ -321,6 +322,29 @@ pub(crate) fn output_shape(e: &Entry, p: &Port, syms: &[Option<i64>]) -> Result<
     }
 }
 
+fn request(b: &Buffer, size: u64, fixed: Option<u64>) -> Request {
+    Request { size, align: b.align.into(), first: b.first, last: b.last, class: b.alias, fixed }
+}
+
+fn too_large() -> Error {
+    Error::new(Code::Memory, "the temporaries need more than 2^63 bytes", "use smaller sizes")
+}
+
+/// Where a program's temporaries go when all symbols of its entry are known from the start: what a session does, without
+/// one. Temporaries that live in the caller's or the artifact's bytes take no part.
+pub fn plan_program(entry: &Entry, program: &Program, syms: &[Option<i64>]) -> Result<Plan, Error> {
+    let anchored: Vec<u32> =
+        program.buffers.iter().filter(|b| b.kind != BufferKind::Temp).filter_map(|b| b.alias).collect();
+    let mut requests = Vec::new();
+    for b in program.buffers.iter().filter(|b| b.kind == BufferKind::Temp) {
+        let size = count(&format!("the size of buffer `{}`", b.name), &b.size, entry, syms)?;
+        if b.alias.is_none_or(|c| !anchored.contains(&c)) {
+            requests.push(request(b, size, None));
+        }
+    }
+    plan(&requests).ok_or_else(too_large)
+}
+
 /// What sizes and places are computed from.
 pub(crate) struct Binder<'a> {
     pub(crate) model: &'a Model,
@@ -387,20 +411,9 @@ impl Binder<'_> {
                 None => continue,
             };
             let unknown = || size_error("the size of a shared buffer", &b.name, ExprError::Unknown(0));
-            let size = layout.sizes[i].ok_or_else(unknown)?;
-            let class = b.alias;
-            requests.push(Request {
-                size,
-                align: b.align.into(),
-                first: b.first,
-                last: b.last,
-                class,
-                fixed,
-            });
+            requests.push(request(b, layout.sizes[i].ok_or_else(unknown)?, fixed));
             members.push(i);
         }
-        let too_large =
-            || Error::new(Code::Memory, "the temporaries need more than 2^63 bytes", "use smaller sizes");
         let placed = plan(&requests).ok_or_else(too_large)?;
         for (i, offset) in members.into_iter().zip(placed.offsets) {
             layout.locs[i] = Some(Loc::Arena(offset));

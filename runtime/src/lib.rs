@@ -33,6 +33,7 @@ mod validate;
 mod write;
 
 pub use {
+    bind::plan_program,
     dtype::DType,
     error::{Code, Error, Fault},
     exec::StepTime,

@@ -1,5 +1,5 @@
-//! Places buffers with lifetimes in one arena: deterministic best fit, largest first. The compiler uses the same function
-//! to predict memory. What must not be here: where sizes come from, or allocation.
+//! Places buffers with lifetimes in one arena: deterministic best fit in several orders, of which the smallest result counts.
+//! The compiler uses the same function to predict memory. What must not be here: where sizes come from, or allocation.
 
 use std::collections::BTreeMap;
 
@@ -40,30 +40,68 @@ struct Group {
 pub fn plan(requests: &[Request]) -> Option<Plan> {
     let groups = group(requests);
     let peak_live = peak(&groups)?;
-    let mut order: Vec<usize> = (0..groups.len()).collect();
-    order.sort_by_key(|&g| {
-        let r = &groups[g].request;
-        (r.fixed.is_none(), std::cmp::Reverse(r.size), r.first, g)
-    });
-    let mut placed: Vec<(u64, u64, usize)> = Vec::new();
+    let mut best: Option<(Vec<u64>, u64)> = None;
+    for order in orders(&groups) {
+        if best.as_ref().is_some_and(|b| b.1 <= peak_live) {
+            break;
+        }
+        if let Some(placed) = place(&groups, &order)
+            && best.as_ref().is_none_or(|b| placed.1 < b.1)
+        {
+            best = Some(placed);
+        }
+    }
+    let (places, size) = best?;
     let mut offsets = vec![0; requests.len()];
-    let mut size = 0;
-    for g in order {
-        let Group { request: r, members } = &groups[g];
+    for (Group { members, .. }, place) in groups.iter().zip(places) {
+        members.iter().for_each(|&m| offsets[m] = place);
+    }
+    Some(Plan { offsets, size, peak_live })
+}
+
+/// What comes first has the greatest key, of the request and the number of steps it lives.
+type Key = fn(&Request, u64) -> (u128, u128);
+
+/// Orders to place the groups in, those that serve most programs first; what has its place already always comes first.
+fn orders(groups: &[Group]) -> impl Iterator<Item = Vec<usize>> {
+    let span = |r: &Request| u64::from(r.last.max(r.first) - r.first) + 1;
+    let keys: [Key; 5] = [
+        |r, _| (u128::from(r.size), 0),
+        |r, span| (u128::from(r.size) * u128::from(span), 0),
+        |r, span| (u128::from(span), u128::from(r.size)),
+        |r, _| (u128::from(u32::MAX - r.first), u128::from(r.size)),
+        |r, _| (u128::from(r.last), u128::from(r.size)),
+    ];
+    keys.into_iter().map(move |key| {
+        let mut order: Vec<usize> = (0..groups.len()).collect();
+        order.sort_by_key(|&g| {
+            let r = &groups[g].request;
+            (r.fixed.is_none(), std::cmp::Reverse(key(r, span(r))), r.first, g)
+        });
+        order
+    })
+}
+
+/// An offset for each group, placed in this order, and the size of the whole.
+fn place(groups: &[Group], order: &[usize]) -> Option<(Vec<u64>, u64)> {
+    let mut placed: Vec<(u64, u64, usize)> = Vec::new();
+    let (mut places, mut size) = (vec![0; groups.len()], 0);
+    for &g in order {
+        let r = &groups[g].request;
         if r.size == 0 {
             continue;
         }
         let offset = match r.fixed {
             Some(offset) => offset,
-            None => best_fit(r, &placed, &groups)?,
+            None => best_fit(r, &placed, groups)?,
         };
         let end = offset.checked_add(r.size).filter(|e| *e <= i64::MAX as u64)?;
         let at = placed.partition_point(|p| (p.0, p.2) < (offset, g));
         placed.insert(at, (offset, end, g));
-        members.iter().for_each(|&m| offsets[m] = offset);
+        places[g] = offset;
         size = size.max(end);
     }
-    Some(Plan { offsets, size, peak_live })
+    Some((places, size))
 }
 
 fn group(requests: &[Request]) -> Vec<Group> {

@@ -3,6 +3,7 @@
 mod build;
 mod check;
 mod crash;
+mod inspect;
 mod opt;
 
 use clap::{Args, Parser, Subcommand};
@@ -26,6 +27,8 @@ enum Command {
     Check(check::CheckArgs),
     /// Compile a model to an artifact (or print what it is compiled to).
     Build(build::BuildArgs),
+    /// Say what an artifact does, step by step, and in how much memory.
+    Inspect(inspect::InspectArgs),
     /// Run passes over textual IR and print the result.
     Opt(opt::OptArgs),
 }
@@ -84,6 +87,7 @@ pub fn main() -> ExitCode {
         let result = match &cli.command {
             Command::Check(a) => check::run(a),
             Command::Build(a) => build::run(a),
+            Command::Inspect(a) => inspect::run(a),
             Command::Opt(a) => opt::run(a),
         };
         match result {

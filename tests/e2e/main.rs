@@ -2,6 +2,8 @@
 //! `./test` prepares under target/ (Python tools, models). Nothing here calls the compiler as a library.
 
 mod artifacts;
+mod figures;
 mod models;
 mod support;
+mod tolerance;
 mod wrong;

@@ -12,7 +12,7 @@ pub(crate) struct OnnxRuntime {
     binding: IoBinding,
     /// Outputs get memory of their own once a run has told their shapes.
     bound: bool,
-    outputs: Vec<(String, Array)>,
+    outputs: Vec<Array>,
 }
 
 /// Loads the model with all optimizations and with the dims fixed, which the engine uses to plan memory.
@@ -62,7 +62,7 @@ impl OnnxRuntime {
                 };
                 let dims = shape.iter().map(|d| usize::try_from(*d)).collect::<std::result::Result<_, _>>()?;
                 made.push(DynTensor::new(&allocator, kind, shape.clone())?);
-                self.outputs.push((name.clone(), Array { shape: dims, data }));
+                self.outputs.push(Array { shape: dims, data });
             }
         }
         self.binding.clear_outputs();
@@ -83,11 +83,7 @@ impl Engine for OnnxRuntime {
         Ok(())
     }
 
-    fn outputs(&mut self) -> Result<Vec<(String, Array)>> {
+    fn outputs(&mut self) -> Result<Vec<Array>> {
         Ok(std::mem::take(&mut self.outputs))
-    }
-
-    fn version(&self) -> String {
-        String::new()
     }
 }

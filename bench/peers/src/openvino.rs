@@ -8,7 +8,6 @@ use crate::{Engine, Job, Result};
 pub(crate) struct OpenVino {
     request: InferRequest,
     compiled: CompiledModel,
-    version: String,
     _core: Core,
 }
 
@@ -38,8 +37,7 @@ pub(crate) fn load(job: &Job) -> Result<OpenVino> {
     for (name, array) in &job.inputs {
         request.get_tensor(name)?.get_raw_data_mut()?.copy_from_slice(&array.bytes());
     }
-    let version = core.versions("CPU")?.first().map_or(String::new(), |v| v.1.build_number.clone());
-    Ok(OpenVino { request, compiled, version, _core: core })
+    Ok(OpenVino { request, compiled, _core: core })
 }
 
 impl Engine for OpenVino {
@@ -47,24 +45,19 @@ impl Engine for OpenVino {
         Ok(self.request.infer()?)
     }
 
-    fn outputs(&mut self) -> Result<Vec<(String, Array)>> {
+    fn outputs(&mut self) -> Result<Vec<Array>> {
         let mut found = Vec::new();
         for i in 0..self.compiled.get_output_size()? {
-            let name = self.compiled.get_output_by_index(i)?.get_name()?;
             let tensor = self.request.get_output_tensor_by_index(i)?;
             let dims = tensor.get_shape()?.get_dimensions().iter().map(|d| usize::try_from(*d));
             let shape = dims.collect::<std::result::Result<Vec<_>, _>>()?;
             let data = match tensor.get_element_type()? {
                 ElementType::F32 => Data::F32(tensor.get_data::<f32>()?.to_vec()),
                 ElementType::I64 => Data::I64(tensor.get_data::<i64>()?.to_vec()),
-                other => return Err(format!("output {name} is {other:?}").into()),
+                other => return Err(format!("output {i} is {other:?}").into()),
             };
-            found.push((name, Array { shape, data }));
+            found.push(Array { shape, data });
         }
         Ok(found)
-    }
-
-    fn version(&self) -> String {
-        self.version.clone()
     }
 }

@@ -13,7 +13,6 @@ use crate::{Engine, Job, Result};
 pub(crate) struct Tract {
     state: SimpleState<TypedFact, Box<dyn TypedOp>>,
     inputs: TVec<TValue>,
-    names: Vec<String>,
     outputs: TVec<TValue>,
 }
 
@@ -32,14 +31,13 @@ pub(crate) fn load(job: &Job) -> Result<Tract> {
         model.set_input_fact(i, InferenceFact::dt_shape(tensor.datum_type(), &array.shape))?;
         inputs.push(tensor.into());
     }
-    let names = (0..model.output_outlets()?.len()).map(|i| i.to_string()).collect();
     let model = model.into_optimized()?;
     let executor =
         if job.threads <= 1 { Executor::SingleThread } else { Executor::multithread(job.threads) };
     let mut options = RunOptions::default();
     options.executor = Some(executor);
     let state = Arc::new(SimplePlan::new_with_options(model, &options)?).spawn()?;
-    Ok(Tract { state, inputs, names, outputs: tvec!() })
+    Ok(Tract { state, inputs, outputs: tvec!() })
 }
 
 impl Engine for Tract {
@@ -48,20 +46,16 @@ impl Engine for Tract {
         Ok(())
     }
 
-    fn outputs(&mut self) -> Result<Vec<(String, Array)>> {
+    fn outputs(&mut self) -> Result<Vec<Array>> {
         let mut found = Vec::new();
-        for (name, value) in self.names.iter().zip(&self.outputs) {
+        for value in &self.outputs {
             let data = if value.datum_type() == i64::datum_type() {
                 Data::I64(value.to_plain_array_view::<i64>()?.iter().copied().collect())
             } else {
                 Data::F32(value.cast_to::<f32>()?.to_plain_array_view::<f32>()?.iter().copied().collect())
             };
-            found.push((name.clone(), Array { shape: value.shape().to_vec(), data }));
+            found.push(Array { shape: value.shape().to_vec(), data });
         }
         Ok(found)
-    }
-
-    fn version(&self) -> String {
-        String::new()
     }
 }

@@ -3,6 +3,7 @@
 use super::cost::{self, Cost};
 use super::formula;
 use super::program::{Lowered, Stored, decl};
+use super::reuse;
 use crate::cpu::{self, Target};
 use crate::kernel::Kernel;
 use crate::lower::math::lower_kernel;
@@ -14,9 +15,9 @@ use tgc_runtime as rt;
 
 /// A complete artifact in memory; weights are still where the module has them.
 pub struct Artifact {
-    manifest: rt::Manifest,
-    images: Vec<Vec<u8>>,
-    weights: Vec<Stored>,
+    pub(super) manifest: rt::Manifest,
+    pub(super) images: Vec<Vec<u8>>,
+    pub(super) weights: Vec<Stored>,
 }
 
 /// Compiles `lowered` for every target (best first). `replace` holds hand-edited kernels that take the place of the
@@ -29,6 +30,10 @@ pub fn compile(
     options: &str,
 ) -> Result<Artifact, Vec<Diag>> {
     substitute(&mut lowered.kernels, replace)?;
+    let entries = lowered.manifest.entries.iter_mut().flat_map(|e| &mut e.variants);
+    for program in entries.filter_map(|v| v.body.as_mut().ok()) {
+        reuse::share(program, &lowered.kernels);
+    }
     let mut faults = Vec::new();
     let mut plain = lowered.kernels.clone();
     for k in &mut plain {

@@ -5,6 +5,9 @@ mod cost;
 mod formula;
 mod image;
 mod program;
+mod reuse;
+#[cfg(test)]
+mod tests;
 
 pub use image::{Artifact, code_text, compile};
 pub use program::{Lowered, lower_module};

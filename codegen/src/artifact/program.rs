@@ -1,7 +1,7 @@
 //! Programs: the steps and buffers of each entry, and the kernels they launch, shared by structure.
 
 use super::formula;
-use crate::kernel::{self, Kernel, Packed};
+use crate::kernel::{self, Kernel, Packed, reuse};
 use crate::lower::{lower_region, unbuilt};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -303,6 +303,11 @@ impl<'m> Builder<'m> {
         for (v, arg) in operands.iter().zip(&low.kernel.args) {
             args.push(self.buffer(s, g, *v, arg.packed.as_ref())?);
         }
+        if let Some(input) = reuse::copied(&low.kernel) {
+            // nothing to run: the result is the operand's bytes
+            s.of.insert(Value { node: id, result: 0 }, args[input as usize]);
+            return Ok(());
+        }
         for r in 0..region.outputs().len() as u32 {
             let v = Value { node: id, result: r };
             let output = g.outputs().iter().position(|o| o.value == v);
@@ -367,7 +372,11 @@ impl<'m> Builder<'m> {
             let src = self
                 .buffer(s, g, o.value, None)
                 .map_err(|d| d.note(format!("it is the output `{}`", o.name)))?;
-            let from = &s.buffers[src as usize];
+            let from = &mut s.buffers[src as usize];
+            if from.kind == rt::BufferKind::Temp {
+                // the source of what only has another shape: it may as well be made where it ends
+                from.kind = rt::BufferKind::Output(i as u32);
+            }
             if from.kind == rt::BufferKind::Output(i as u32) {
                 continue;
             }

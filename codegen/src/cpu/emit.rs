@@ -4,7 +4,7 @@
 use super::build::{Build, Emitter, Op, R, V, known};
 use super::internal;
 use super::target::Target;
-use crate::kernel::{Buf, Item, Kernel, Role};
+use crate::kernel::{Buf, Item, Kernel, Role, reuse};
 use crate::schedule::{Schedule, StageSchedule};
 use inkwell::AddressSpace;
 use inkwell::attributes::{Attribute, AttributeLoc};
@@ -173,9 +173,14 @@ impl<'c> Emit<'c, '_> {
         Ok(())
     }
 
-    /// Outputs overlap no other argument, locals nothing.
+    /// Outputs overlap no argument but those they may lie on, locals nothing.
     fn alias_scopes(&mut self) {
         let ctx = self.ir.ctx;
+        let shared = reuse::in_place(self.kernel);
+        let may_be_one = |a: Buf, b: Buf| match (a, b) {
+            (Buf::Arg(a), Buf::Arg(b)) => shared.contains(&(a, b)) || shared.contains(&(b, a)),
+            _ => false,
+        };
         let domain = ctx.metadata_node(&[ctx.metadata_string(&self.kernel.name).into()]);
         let args =
             self.kernel.args.iter().enumerate().map(|(i, a)| {
@@ -189,8 +194,8 @@ impl<'c> Emit<'c, '_> {
             })
             .collect();
         for (buf, own, scope) in &all {
-            let others: Vec<_> =
-                all.iter().filter(|o| o.0 != *buf && (*own || o.1)).map(|o| o.2.into()).collect();
+            let apart = |o: Buf, alone: bool| o != *buf && (*own || alone) && !may_be_one(o, *buf);
+            let others: Vec<_> = all.iter().filter(|o| apart(o.0, o.1)).map(|o| o.2.into()).collect();
             let others = (!others.is_empty()).then(|| ctx.metadata_node(&others));
             self.scopes.insert(*buf, (ctx.metadata_node(&[(*scope).into()]), others));
         }

@@ -2,8 +2,9 @@
 //! that is run in vectors gives a vector of indices. No memory is touched here.
 
 use super::build::{Build, Emitter, Op, R, V, lanes};
-use super::emit::{Emit, LANE, Lanes};
+use super::emit::{Emit, LANE};
 use super::{Fail, internal};
+use crate::kernel::without_panels;
 use inkwell::IntPredicate;
 use tgc_ir::types::{Atom, DType, Dim, Pred};
 
@@ -163,7 +164,9 @@ impl<'c> Emit<'c, '_> {
         }
         let b = &self.ir;
         if let Some(lanes) = self.vector
-            && let Some((c, rest)) = without_panels(d, &lanes).affine(lanes.label)
+            && let Some((c, rest)) =
+                without_panels(d, lanes.label, if lanes.aligned { lanes.width } else { 0 })
+                    .affine(lanes.label)
             && !self.varies(&c)
             && !self.varies(&rest)
         {
@@ -241,26 +244,6 @@ impl<'c> Emit<'c, '_> {
 /// `d` at the first lane.
 fn at_first_lane(d: &Dim, label: u32) -> Dim {
     d.subst(&|a| (*a == Atom::Label(label)).then(|| Dim::sym(LANE)))
-}
-
-/// `d` with `floordiv(label + r, p)` replaced by a name where it is the same for all lanes: the lanes start at a multiple of
-/// their number, which divides r and p. Only good for seeing how `d` moves with the lanes.
-fn without_panels(d: &Dim, lanes: &Lanes<'_>) -> Dim {
-    let width = i128::from(lanes.width);
-    let still = |a: &Atom| match a {
-        Atom::FloorDiv(x, p) if lanes.aligned && p.as_const().is_some_and(|p| i128::from(p) % width == 0) => {
-            x.affine(lanes.label).is_some_and(|(c, r)| {
-                c.is(1) && r.constant() % width == 0 && r.terms().all(|(k, _)| k % width == 0)
-            })
-        }
-        _ => false,
-    };
-    let mut sum = Dim::from(d.constant());
-    for (coeff, atoms) in d.terms() {
-        let factors = atoms.iter().map(|a| if still(a) { Dim::sym("%panel") } else { Dim::atom(a.clone()) });
-        sum = sum + Dim::from(coeff) * factors.product();
-    }
-    sum
 }
 
 impl<'c> Emitter<'c> for Emit<'c, '_> {

@@ -292,6 +292,9 @@ impl<'c> Emit<'c, '_> {
                     Some(mask) => self.put_active(&place, at, value, mask, align),
                 }
             }
+            Walk::Each(_) if self.vector.is_some_and(|v| v.active.is_some()) => {
+                Err(internal(self.kernel, "a part of a vector that is stored to places apart"))
+            }
             Walk::Each(places) => {
                 for (i, at) in places.into_iter().enumerate() {
                     let v = self.ir.lane(value, i as u32)?;

@@ -108,8 +108,10 @@ impl<'c> Emit<'c, '_> {
         let axis = axes.remove(at);
         let first = known(axis.1).map(|lo| lo % i64::from(plan.width) == 0);
         let tile = self.tile_multiple(axis.0, plan.width);
-        let partial = self.target.masks(&crate::schedule::widths(self.kernel, s, axis.0));
-        Some(Columns { axis, width: i64::from(plan.width), aligned: first.unwrap_or(tile), partial })
+        let aligned = first.unwrap_or(tile);
+        let panels = if aligned { plan.width } else { 0 };
+        let partial = self.target.masks(&crate::schedule::widths(self.kernel, s, axis.0, panels));
+        Some(Columns { axis, width: i64::from(plan.width), aligned, partial })
     }
 
     /// Runs `body` for blocks of up to `unroll` vectors along the vector label.

@@ -15,6 +15,7 @@ pub mod interp;
 mod packed;
 #[cfg(test)]
 pub(crate) mod random;
+pub(crate) mod reuse;
 pub mod text;
 pub mod verify;
 
@@ -23,7 +24,7 @@ pub use packed::Packed;
 use std::sync::Arc;
 use tgc_ir::class::{Combine, Reducer};
 use tgc_ir::scalar::{Expr, Scalar};
-use tgc_ir::types::{DType, Dim, Pred};
+use tgc_ir::types::{Atom, DType, Dim, Pred};
 
 /// One kernel.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +60,8 @@ pub struct Arg {
     pub packed: Option<Packed>,
 }
 
-/// How an argument is used. Outputs overlap no other argument.
+/// How an argument is used. An output overlaps no other argument, but may lie exactly on an input that the kernel reads
+/// in step with it (`reuse::in_place`); so nothing but final values is stored to an output, each once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Role {
@@ -272,4 +274,25 @@ pub(crate) fn flat(k: &Kernel, buf: Buf, index: &[Dim]) -> Option<Dim> {
 /// Position of the element at `index` of a dense row-major buffer.
 pub(crate) fn row_major(index: &[Dim], extents: &[Dim]) -> Dim {
     index.iter().zip(extents).fold(Dim::from(0), |at, (x, d)| at * d.clone() + x.clone())
+}
+
+/// `d` with `floordiv(label + r, p)` replaced by a name where it is the same for `width` neighbours that start at a multiple
+/// of their number, which divides r and p. Only good for seeing how `d` moves along the label. A width of 0 is for
+/// neighbours that start anywhere.
+pub(crate) fn without_panels(d: &Dim, label: u32, width: u32) -> Dim {
+    let width = i128::from(width);
+    let still = |a: &Atom| match a {
+        Atom::FloorDiv(x, p) if width > 0 && p.as_const().is_some_and(|p| i128::from(p) % width == 0) => {
+            x.affine(label).is_some_and(|(c, r)| {
+                c.is(1) && r.constant() % width == 0 && r.terms().all(|(k, _)| k % width == 0)
+            })
+        }
+        _ => false,
+    };
+    let mut sum = Dim::from(d.constant());
+    for (coeff, atoms) in d.terms() {
+        let factors = atoms.iter().map(|a| if still(a) { Dim::sym("%panel") } else { Dim::atom(a.clone()) });
+        sum = sum + Dim::from(coeff) * factors.product();
+    }
+    sum
 }

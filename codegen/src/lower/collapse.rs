@@ -2,6 +2,7 @@
 //! so that rows of a matrix, pixels of an image and all of an elementwise tensor are cut evenly whatever the shape.
 //! Results do not change: points are only counted differently.
 
+use super::pack;
 use crate::kernel::{Buf, Item, Kernel, Kind, LocalAxis, Mode, Stage, flat};
 use tgc_ir::scalar::{ENode, Expr};
 use tgc_ir::types::{Atom, Dim, Pred};
@@ -81,7 +82,7 @@ fn joined_axes(k: &Kernel, a: u32, b: u32) -> Option<Kernel> {
             let plain = local || follows(&out, new.from, &new.index, number(a));
             let summed =
                 load.index.iter().any(|d| old.red.iter().any(|r| d.any_leaf(|x| *x == Atom::Label(r.0))));
-            let divided = long && summed && !is_contiguous(old, b);
+            let divided = long && summed && pack::vector_label(k, old) != Some(b);
             if (!plain || conditional) && !divided {
                 return None;
             }
@@ -97,11 +98,6 @@ fn joined_axes(k: &Kernel, a: u32, b: u32) -> Option<Kernel> {
     }
     merge_dims(&mut out, number(a), &eb);
     Some(out)
-}
-
-/// True if a store runs along the label without gaps.
-fn is_contiguous(s: &Stage, label: u32) -> bool {
-    s.stores.iter().any(|st| st.index.last() == Some(&Dim::label(label)))
 }
 
 /// A local's axes with the pair as one; None if it has only one of them, or not side by side.

@@ -6,7 +6,7 @@ use tgc_ir::types::{Atom, Dim};
 
 /// Elements of a panel: the width of a register block with 32-byte vectors, one vector of 64 bytes. One form serves all
 /// instruction sets and numbers of rows.
-const PANEL: u32 = 16;
+pub(super) const PANEL: u32 = 16;
 
 /// Extents along the panels below which padding would outweigh the gain.
 const LEAST: i64 = 8;
@@ -80,6 +80,22 @@ fn panel_label(k: &Kernel, s: &Stage, l: &Load, dims: &[Dim]) -> Option<u32> {
         .filter(|p| contiguous(*p))
         .any(|p| others.iter().any(|o| o.mode == Mode::Proved && step(o.from, &o.index, p) == Some(1)));
     if vectors_elsewhere { None } else { candidates.into_iter().next() }
+}
+
+/// The label that a contraction's register block has its vectors along: a packed weight's, else the one that the results
+/// are contiguous in.
+pub(super) fn vector_label(k: &Kernel, s: &Stage) -> Option<u32> {
+    let mut points = s.over.iter().copied().chain(s.inner.iter().map(|i| i.0));
+    let packed = s.loads.iter().find_map(|l| {
+        let Buf::Arg(i) = l.from else { return None };
+        let p = k.args[i as usize].packed.as_ref()?;
+        points.clone().find(|x| l.index[p.axis as usize] == Dim::label(*x))
+    });
+    let contiguous = |label: u32| {
+        let step = |b: Buf, index: &[Dim]| flat(k, b, index)?.affine(label)?.0.as_const();
+        s.stores.iter().all(|st| step(st.to, &st.index) == Some(1))
+    };
+    packed.or_else(|| points.find(|p| contiguous(*p)))
 }
 
 fn uses(d: &Dim, label: u32) -> bool {

@@ -3,7 +3,7 @@
 
 use super::check::{MAX_TILE, lanes_label, vectorisable};
 use super::{Isa, Schedule, StageSchedule, scratch};
-use crate::kernel::{Buf, Kernel, Kind, Load, LocalAxis, Mode, Stage, flat};
+use crate::kernel::{Buf, Kernel, Kind, Load, LocalAxis, Mode, Stage, flat, without_panels};
 use tgc_ir::class::Combine;
 use tgc_ir::types::{Atom, Dim};
 
@@ -14,8 +14,9 @@ const CONTRACT_POINTS: u32 = 512;
 /// Bytes of locals a tile aims at.
 const LOCALS: i64 = 256 << 10;
 
-/// What an extent that is not known counts as.
+/// What an extent that is not known counts as: of a grid, and of a local.
 const UNKNOWN: i64 = 1024;
+const UNKNOWN_LOCAL: i64 = 256;
 
 impl Schedule {
     /// A schedule that is valid for every verified kernel.
@@ -46,19 +47,27 @@ impl Schedule {
     }
 }
 
-/// Smaller tiles until the locals fit.
+/// Smaller tiles until the locals fit, as far as they grow with the tiles.
 fn fit(kernel: &Kernel, mut s: Schedule) -> Schedule {
-    while known(&scratch(kernel, &s)) > LOCALS {
+    let least = Schedule { tiles: vec![1; s.tiles.len()], ..s.clone() };
+    let fixed = known(&scratch(kernel, &least));
+    while known(&scratch(kernel, &s)) - fixed > LOCALS {
         let Some(axis) = shrinkable(kernel, &s) else { break };
-        s.tiles[axis] = s.tiles[axis].div_ceil(2);
+        let half = s.tiles[axis].div_ceil(2);
+        s.tiles[axis] = if half > WHOLE { half / WHOLE * WHOLE } else { half };
     }
     s
 }
+
+/// Tiles stay multiples of this: whole register blocks.
+const WHOLE: u32 = 12;
 
 /// Bytes of one operand's rows that a tile reads again for every block of columns: half of a 512 KiB second-level cache.
 const ROW_BYTES: i64 = 256 << 10;
 /// Columns of a tile: a few panels.
 const COLUMNS: i64 = 64;
+/// Most rows of a tile, a multiple of 6 and 12.
+const MOST_ROWS: i64 = 480;
 /// Tiles that serve several threads evenly.
 const ENOUGH_TILES: i64 = 16;
 
@@ -75,7 +84,16 @@ fn contract_tiles(k: &Kernel, s: &Stage, plan: &StageSchedule, tiles: &mut [u32]
     }
     if let Some(c) = column {
         let extent = extent_guess(&k.grid[c as usize]);
-        let tile = extent.clamp(1, COLUMNS);
+        // A local of panels has the tile's width: one register block, so that it is read front to back.
+        let panels = s.loads.iter().any(|l| match l.from {
+            Buf::Local(i) => k
+                .locals
+                .get(i as usize)
+                .is_some_and(|l| matches!(l.axes.last(), Some(LocalAxis::Tile { grid, .. }) if *grid == c)),
+            Buf::Arg(_) => false,
+        });
+        let most = if panels { i64::from(plan.width * plan.unroll) } else { COLUMNS };
+        let tile = extent.clamp(1, most);
         // In whole vectors: panels of packed weights begin at multiples of them.
         let whole = i64::from(plan.width.max(16));
         tiles[c as usize] = (tile + whole - 1) as u32 / whole as u32 * whole as u32;
@@ -90,7 +108,12 @@ fn contract_tiles(k: &Kernel, s: &Stage, plan: &StageSchedule, tiles: &mut [u32]
         let rows = i64::from(rows);
         let extent = extent_guess(&k.grid[r as usize]).max(1);
         let in_blocks = |n: i64| ((n + rows - 1) / rows).max(1) * rows;
-        let most = (ROW_BYTES / row_bytes(k, s)).clamp(2 * rows, 480) / rows * rows;
+        let copied = s.loads.iter().any(|l| matches!(l.from, Buf::Local(_)) && reduces(s, l) && !uses(l, r));
+        let most = match copied {
+            // Every tile copies its columns first.
+            true => MOST_ROWS,
+            false => (ROW_BYTES / row_bytes(k, s)).clamp(2 * rows, MOST_ROWS) / rows * rows,
+        };
         let mut parts = (extent + most - 1) / most;
         if count.saturating_mul(parts) < ENOUGH_TILES {
             parts = (ENOUGH_TILES / count.max(1)).min(extent / (4 * rows)).max(parts);
@@ -127,7 +150,7 @@ fn extent_guess(d: &Dim) -> i64 {
 }
 
 fn known(d: &Dim) -> i64 {
-    d.eval(&|_| Some(UNKNOWN)).unwrap_or(i64::MAX)
+    d.eval(&|_| Some(UNKNOWN_LOCAL)).unwrap_or(i64::MAX)
 }
 
 fn stage(k: &Kernel, s: &Stage, isa: Isa) -> StageSchedule {
@@ -140,8 +163,8 @@ fn stage(k: &Kernel, s: &Stage, isa: Isa) -> StageSchedule {
     let widest =
         bufs.map(|b| k.dtype(b).size()).chain(s.expr.roots.iter().map(|r| s.expr.dtype(*r).size())).max();
     let width = (isa.vector_bytes / widest.unwrap_or(4).max(1) as u32).clamp(1, 64);
-    let candidates = vectorisable(s).into_iter().map(|l| (score(k, s, l, true), l));
-    let lanes = lanes_label(s, width).map(|l| (score(k, s, l, false), l));
+    let candidates = vectorisable(s).into_iter().map(|l| (score(k, s, l, width, true), l));
+    let lanes = lanes_label(s, width).map(|l| (score(k, s, l, width, false), l));
     let best = candidates.chain(lanes).max_by_key(|c| c.0);
     match best {
         Some((points, l)) if points >= 0 && width > 1 => {
@@ -159,7 +182,7 @@ fn contraction(k: &Kernel, s: &Stage, isa: Isa) -> Option<StageSchedule> {
     let acc = s.expr.dtype(*s.expr.roots.first()?).size() as u32;
     let width = isa.vector_bytes / acc.max(1);
     let points: Vec<(u32, i64)> = vectorisable(s).into_iter().map(|l| (l, extent_of(k, s, l))).collect();
-    let contiguous = |l: u32| s.stores.iter().all(|st| step(k, st.to, &st.index, l) == Some(1));
+    let contiguous = |l: u32| s.stores.iter().all(|st| step(k, st.to, &st.index, l, width) == Some(1));
     let packed = s.loads.iter().find_map(|l| {
         let Buf::Arg(i) = l.from else { return None };
         let p = k.args.get(i as usize)?.packed.as_ref()?;
@@ -169,7 +192,6 @@ fn contraction(k: &Kernel, s: &Stage, isa: Isa) -> Option<StageSchedule> {
     if width < 2 || len < 4 {
         return None;
     }
-    let uses = |l: &Load, label: u32| l.index.iter().any(|d| d.any_leaf(|a| *a == Atom::Label(label)));
     let moving: Vec<&Load> = s.loads.iter().filter(|l| reduces(s, l) && uses(l, vector)).collect();
     // A row shares the vectors of whatever does not move with the row.
     let shared = |row: u32| moving.iter().filter(|l| !uses(l, row)).count();
@@ -193,6 +215,10 @@ fn contraction(k: &Kernel, s: &Stage, isa: Isa) -> Option<StageSchedule> {
     })
 }
 
+fn uses(l: &Load, label: u32) -> bool {
+    l.index.iter().any(|d| d.any_leaf(|a| *a == Atom::Label(label)))
+}
+
 /// Extents from which more rows are no better.
 const ROWS_ENOUGH: i64 = 48;
 
@@ -207,12 +233,14 @@ fn reduces(s: &Stage, l: &Load) -> bool {
     s.red.is_empty() || s.red.iter().any(|r| label(r.0))
 }
 
-/// Sizes in bytes of the elements a stage moves in vectors along a label; none where it cannot do with part of a vector.
-pub(crate) fn widths(k: &Kernel, s: &Stage, label: u32) -> Vec<usize> {
+/// Sizes in bytes of the elements a stage moves in vectors along a label (for `width` see [`step`]); none where it cannot do with part of a vector.
+pub(crate) fn widths(k: &Kernel, s: &Stage, label: u32, width: u32) -> Vec<usize> {
     let plain = |d: &Dim| !d.any_leaf(|a| matches!(a, Atom::Val(_)));
     let loads = s.loads.iter().all(|l| !matches!(l.mode, Mode::Trap(..)) && l.index.iter().all(plain));
     let stores = s.stores.iter().all(|st| {
-        st.op == Combine::Set && st.index.iter().all(plain) && step(k, st.to, &st.index, label) == Some(1)
+        st.op == Combine::Set
+            && st.index.iter().all(plain)
+            && step(k, st.to, &st.index, label, width) == Some(1)
     });
     if !loads || !stores || matches!(s.kind, Kind::Reduce { .. }) {
         return Vec::new();
@@ -221,17 +249,17 @@ pub(crate) fn widths(k: &Kernel, s: &Stage, label: u32) -> Vec<usize> {
 }
 
 /// How well the stage's accesses suit vectors along a label: contiguous ones count for it, strided ones against.
-fn score(k: &Kernel, s: &Stage, label: u32, stores: bool) -> i64 {
+fn score(k: &Kernel, s: &Stage, label: u32, width: u32, stores: bool) -> i64 {
     let mut sum = 0;
     for l in &s.loads {
-        sum += match step(k, l.from, &l.index, label) {
+        sum += match step(k, l.from, &l.index, label, width) {
             Some(0) => 0,
             Some(1) => 2,
             _ => -2,
         };
     }
     for st in s.stores.iter().filter(|_| stores) {
-        sum += if step(k, st.to, &st.index, label) == Some(1) { 3 } else { -3 };
+        sum += if step(k, st.to, &st.index, label, width) == Some(1) { 3 } else { -3 };
     }
     let extent =
         s.inner.iter().chain(&s.red).find(|l| l.0 == label).map(|l| &l.1).or(k.grid.get(label as usize));
@@ -241,23 +269,17 @@ fn score(k: &Kernel, s: &Stage, label: u32, stores: bool) -> i64 {
     }
 }
 
-/// Distance in elements between neighbours along the label where it is 0 or 1; others are None.
-fn step(k: &Kernel, b: Buf, index: &[Dim], label: u32) -> Option<i64> {
+/// Distance in elements between neighbours along the label, inside vectors of `width` that start at a multiple of it (0:
+/// anywhere), where it is 0 or 1; others are None.
+fn step(k: &Kernel, b: Buf, index: &[Dim], label: u32, width: u32) -> Option<i64> {
     let uses = |d: &Dim| d.any_leaf(|a| *a == Atom::Label(label) || matches!(a, Atom::Val(_)));
     if !index.iter().any(uses) {
         return Some(0);
-    }
-    if let Buf::Arg(i) = b
-        && let Some(p) = k.args.get(i as usize).and_then(|a| a.packed.as_ref())
-    {
-        let moving: Vec<usize> = (0..index.len()).filter(|i| uses(&index[*i])).collect();
-        let &[a] = &moving[..] else { return None };
-        let coefficient = index[a].affine(label).and_then(|(c, _)| c.as_const());
-        return coefficient.filter(|c| *c == 1 && a == p.axis as usize);
     }
     let at = flat(k, b, index)?;
     if at.any_leaf(|a| matches!(a, Atom::Val(_))) {
         return None;
     }
-    at.affine(label).and_then(|(c, _)| c.as_const()).filter(|c| matches!(c, 0 | 1))
+    let (c, _) = without_panels(&at, label, width).affine(label)?;
+    c.as_const().filter(|c| matches!(c, 0 | 1))
 }

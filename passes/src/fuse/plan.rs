@@ -4,7 +4,7 @@
 
 use crate::rules::weight::widens;
 use std::collections::{BTreeMap, BTreeSet};
-use tgc_ir::class::{Class, Map, View};
+use tgc_ir::class::{Class, Map, Piece, View};
 use tgc_ir::diag::Diag;
 use tgc_ir::graph::{Graph, NodeId, Value};
 use tgc_ir::ops::{Attr, Lowering, Op};
@@ -13,6 +13,8 @@ use tgc_ir::types::{Atom, Dim, Type};
 
 /// Scalar nodes (arguments and constants not counted) of an expression that is cheap enough to compute again.
 const CHEAP: usize = 4;
+/// Summed elements that may lie far apart.
+const FEW: i64 = 4;
 
 pub(crate) struct Info {
     /// None for structure.
@@ -138,7 +140,7 @@ impl Plan {
             if users.is_empty() || is_output(g, id) || !self.may_inline(g, id, &users) {
                 continue;
             }
-            if self.stores_transposed(g, id, &users) {
+            if self.stores_transposed(g, id, &users) || self.breaks_rows(g, id, &users) {
                 continue;
             }
             let contract = users
@@ -158,6 +160,26 @@ impl Plan {
         }
         self.keep_rooted_maps(g);
         self.keep_reshapes(g, &into_contract);
+    }
+
+    /// A view that moves the last axis of what a convolution reads many times over: read in place, the channels summed
+    /// would lie far apart.
+    fn breaks_rows(&self, g: &Graph, id: NodeId, users: &BTreeSet<NodeId>) -> bool {
+        let Some(Class::View(View { pieces, .. })) = self.class(id) else { return false };
+        let v = crate::rules::result(id);
+        let Some(rank) = g.ty(v).map(|t| t.rank()) else { return false };
+        let keeps = |p: &Piece| rank > 0 && p.index.last() == Some(&Dim::label(rank as u32 - 1));
+        if pieces.iter().all(keeps) {
+            return false;
+        }
+        users.iter().any(|u| match self.class(*u) {
+            Some(Class::Contract(c)) => {
+                let many =
+                    |l: &u32| c.extents.get(*l as usize).and_then(Dim::as_const).is_none_or(|e| e > FEW);
+                c.red.len() > 1 && g.operands(*u).first() == Some(&v) && c.red.last().is_some_and(many)
+            }
+            _ => false,
+        })
     }
 
     /// A transpose that keeps the innermost axis, of what one kernel computes and only reshapes read: the kernel stores

@@ -1,14 +1,16 @@
 //! What each node is with channels last: the op with its axes renamed, which operands it reads in that layout, and what
 //! becomes of its result. A node without a form is the border of a set.
 
+use crate::rules::result;
+use crate::rules::splat::class;
 use tgc_ir::class::Class;
 use tgc_ir::graph::{Graph, NodeId};
 use tgc_ir::ops::{
-    ArgMax, AvgPool, Concat, Conv, CumSum, Expand, Gather, Lowering, MaxPool, Op, Pad, ReduceMax, ReduceMin,
+    ArgMax, Attr, AvgPool, Concat, Conv, CumSum, Expand, Gather, MaxPool, Op, Pad, ReduceMax, ReduceMin,
     ReduceProd, ReduceSum, Reshape, Slice,
 };
 use tgc_ir::scalar::ENode;
-use tgc_ir::types::{Atom, Type};
+use tgc_ir::types::Atom;
 
 /// A node with channels last.
 pub(super) struct Form {
@@ -59,66 +61,121 @@ fn place(axis: i64, rank: usize) -> Option<i64> {
 /// The form of a node; None for one that is a border.
 pub(super) fn form(g: &Graph, id: NodeId) -> Option<Form> {
     let node = g.node(id)?;
-    let rank = g.ty(*g.operands(id).first()?)?.rank();
-    let [fact] = &node.results[..] else { return None };
-    let out = fact.ty.rank();
-    let laid = |op: Op, count: usize| Some(Form { rank: out, op, laid: count, result: Place::Laid });
-    let reduced = |op: Op, axes: &[i64], keep: bool| {
-        let inner = axes.iter().all(|&a| place(a, rank).is_some_and(|a| a != 0 && a + 1 != rank as i64));
-        let result = if keep || (inner && out >= 3) { Place::Laid } else { Place::Plain(rest(axes, rank)?) };
-        Some(Form { rank, op, laid: 1, result })
-    };
-    if rank.max(out) < 3 || !node.regions.is_empty() {
+    if node.results.len() != 1 || !node.regions.is_empty() || node_ranks(g, id).max() < Some(3) {
         return None;
     }
-    let axes = |v: &[i64]| v.iter().map(|&a| place(a, rank)).collect::<Option<Vec<i64>>>();
-    let all = g.operands(id).len();
-    match &node.op {
-        Op::Conv(c) => second(c.channels_last, laid(Conv { channels_last: true, ..c.clone() }.into(), 1)),
-        Op::MaxPool(p) => {
-            second(p.channels_last, laid(MaxPool { channels_last: true, ..p.clone() }.into(), 1))
-        }
-        Op::AvgPool(p) => {
-            second(p.channels_last, laid(AvgPool { channels_last: true, ..p.clone() }.into(), 1))
-        }
-        Op::Pad(p) => {
-            laid(Pad { before: moved(&p.before), after: moved(&p.after), value: p.value }.into(), all)
-        }
-        Op::Slice(s) => {
-            let op = Slice { starts: moved(&s.starts), sizes: moved(&s.sizes), steps: moved(&s.steps) };
-            laid(op.into(), all)
-        }
-        Op::Reshape(r) if rank.min(out) >= 3 => {
-            // batch and channels stay, so only spatial axes are regrouped
-            let kept = r.shape[..2] == g.ty(*g.operands(id).first()?)?.shape[..2];
-            let op = Reshape { shape: moved(&r.shape) };
-            kept.then(|| Form { rank, op: op.into(), laid: 1, result: Place::Laid })
-        }
-        Op::Concat(c) => laid(Concat { axis: place(c.axis, out)? }.into(), all),
-        Op::Expand(e) => laid(Expand { shape: moved(&e.shape) }.into(), all),
-        Op::CumSum(c) => laid(CumSum { axis: place(c.axis, out)?, ..c.clone() }.into(), all),
-        Op::Gather(t) if rank == out => laid(Gather { axis: place(t.axis, out)? }.into(), 1),
-        Op::ReduceSum(r) => {
-            reduced(ReduceSum { axes: axes(&r.axes)?, ..r.clone() }.into(), &r.axes, r.keepdims)
-        }
-        Op::ReduceMax(r) => {
-            reduced(ReduceMax { axes: axes(&r.axes)?, ..r.clone() }.into(), &r.axes, r.keepdims)
-        }
-        Op::ReduceMin(r) => {
-            reduced(ReduceMin { axes: axes(&r.axes)?, ..r.clone() }.into(), &r.axes, r.keepdims)
-        }
-        Op::ReduceProd(r) => {
-            reduced(ReduceProd { axes: axes(&r.axes)?, ..r.clone() }.into(), &r.axes, r.keepdims)
-        }
-        Op::ArgMax(a) => {
-            reduced(ArgMax { axis: place(a.axis, rank)?, ..a.clone() }.into(), &[a.axis], a.keepdims)
-        }
-        op => is_elementwise(g, id).then(|| laid(op.clone(), all)).flatten(),
-    }
+    FORMS.iter().find_map(|f| f(g, id))
 }
 
-fn second(last: bool, form: Option<Form>) -> Option<Form> {
-    if last { None } else { form }
+type Find = fn(&Graph, NodeId) -> Option<Form>;
+
+const FORMS: &[Find] = &[conv, pool, boxes, along, spread, regrouped, reduced, reduced_to_index, elementwise];
+
+/// Ranks of the first operand and the result.
+fn node_ranks(g: &Graph, id: NodeId) -> impl Iterator<Item = usize> {
+    g.operands(id).into_iter().take(1).chain([result(id)]).filter_map(|v| Some(g.ty(v)?.rank()))
+}
+
+/// A node whose result, and whose first `count` operands, have channels last.
+fn laid(g: &Graph, id: NodeId, op: impl Into<Op>, count: usize) -> Option<Form> {
+    Some(Form { rank: g.ty(result(id))?.rank(), op: op.into(), laid: count, result: Place::Laid })
+}
+
+fn conv(g: &Graph, id: NodeId) -> Option<Form> {
+    let Some(Op::Conv(c)) = g.op_of(id).filter(|op| second(op)) else { return None };
+    laid(g, id, Conv { channels_last: true, ..c.clone() }, 1)
+}
+
+fn pool(g: &Graph, id: NodeId) -> Option<Form> {
+    let op = g.op_of(id).filter(|op| second(op))?;
+    if let Op::MaxPool(p) = op {
+        return laid(g, id, MaxPool { channels_last: true, ..p.clone() }, 1);
+    }
+    let Op::AvgPool(p) = op else { return None };
+    laid(g, id, AvgPool { channels_last: true, ..p.clone() }, 1)
+}
+
+/// A windowed op whose channels are the second axis.
+fn second(op: &Op) -> bool {
+    !op.attrs().iter().any(|(name, value)| *name == "channels_last" && *value == Attr::Bool(true))
+}
+
+fn boxes(g: &Graph, id: NodeId) -> Option<Form> {
+    let op = g.op_of(id)?;
+    if let Op::Pad(p) = op {
+        let (before, after) = (moved(&p.before), moved(&p.after));
+        return laid(g, id, Pad { before, after, value: p.value }, 1);
+    }
+    let Op::Slice(s) = op else { return None };
+    let (starts, sizes, steps) = (moved(&s.starts), moved(&s.sizes), moved(&s.steps));
+    laid(g, id, Slice { starts, sizes, steps }, 1)
+}
+
+/// Ops along one axis.
+fn along(g: &Graph, id: NodeId) -> Option<Form> {
+    let (op, rank) = (g.op_of(id)?, g.ty(result(id))?.rank());
+    if let Op::Concat(c) = op {
+        return laid(g, id, Concat { axis: place(c.axis, rank)? }, g.operands(id).len());
+    }
+    if let Op::CumSum(c) = op {
+        return laid(g, id, CumSum { axis: place(c.axis, rank)?, ..c.clone() }, 1);
+    }
+    // with one index an element of the axis, no axis comes or goes
+    let Op::Gather(t) = op else { return None };
+    let one_index = g.ty(*g.operands(id).get(1)?)?.rank() == 1;
+    one_index.then(|| laid(g, id, Gather { axis: place(t.axis, rank)? }, 1)).flatten()
+}
+
+fn spread(g: &Graph, id: NodeId) -> Option<Form> {
+    let Some(Op::Expand(e)) = g.op_of(id) else { return None };
+    laid(g, id, Expand { shape: moved(&e.shape) }, 1)
+}
+
+/// A reshape that keeps batch and channels, so that only spatial axes are regrouped.
+fn regrouped(g: &Graph, id: NodeId) -> Option<Form> {
+    let Some(Op::Reshape(r)) = g.op_of(id) else { return None };
+    let from = &g.ty(*g.operands(id).first()?)?.shape;
+    if from.len() < 3 || r.shape.len() < 3 || r.shape[..2] != from[..2] {
+        return None;
+    }
+    let op = Reshape { shape: moved(&r.shape) }.into();
+    Some(Form { rank: from.len(), op, laid: 1, result: Place::Laid })
+}
+
+fn reduced(g: &Graph, id: NodeId) -> Option<Form> {
+    let (op, rank) = (g.op_of(id)?, node_ranks(g, id).next()?);
+    let axes = |v: &[i64]| v.iter().map(|&a| place(a, rank)).collect::<Option<Vec<i64>>>();
+    if let Op::ReduceSum(r) = op {
+        let keepdims = r.keepdims;
+        return reduction(g, id, ReduceSum { axes: axes(&r.axes)?, keepdims }.into(), &r.axes, keepdims);
+    }
+    if let Op::ReduceMax(r) = op {
+        let keepdims = r.keepdims;
+        return reduction(g, id, ReduceMax { axes: axes(&r.axes)?, keepdims }.into(), &r.axes, keepdims);
+    }
+    if let Op::ReduceMin(r) = op {
+        let keepdims = r.keepdims;
+        return reduction(g, id, ReduceMin { axes: axes(&r.axes)?, keepdims }.into(), &r.axes, keepdims);
+    }
+    let Op::ReduceProd(r) = op else { return None };
+    let keepdims = r.keepdims;
+    reduction(g, id, ReduceProd { axes: axes(&r.axes)?, keepdims }.into(), &r.axes, keepdims)
+}
+
+fn reduced_to_index(g: &Graph, id: NodeId) -> Option<Form> {
+    let Some(Op::ArgMax(a)) = g.op_of(id) else { return None };
+    let axis = place(a.axis, node_ranks(g, id).next()?)?;
+    reduction(g, id, ArgMax { axis, ..a.clone() }.into(), &[a.axis], a.keepdims)
+}
+
+/// The form of a reduction `op` over axes that were `axes`.
+fn reduction(g: &Graph, id: NodeId, op: Op, axes: &[i64], keepdims: bool) -> Option<Form> {
+    let (rank, out) = (node_ranks(g, id).next()?, g.ty(result(id))?.rank());
+    let last = rank as i64 - 1;
+    let spatial = axes.iter().all(|&a| place(a, rank).is_some_and(|a| a != 0 && a != last));
+    let stays = keepdims || (spatial && out >= 3);
+    let result = if stays { Place::Laid } else { Place::Plain(rest(axes, rank)?) };
+    Some(Form { rank, op, laid: 1, result })
 }
 
 /// The permutation that puts the axes left by a reduction with channels last in the order they had before.
@@ -131,18 +188,13 @@ fn rest(axes: &[i64], rank: usize) -> Option<Vec<usize>> {
 }
 
 /// A map that does not look at where it is.
-fn is_elementwise(g: &Graph, id: NodeId) -> bool {
-    let Some(node) = g.node(id) else { return false };
-    let ins: Vec<Type> = g.operands(id).iter().filter_map(|v| g.ty(*v).cloned()).collect();
-    let outs: Vec<Type> = node.results.iter().map(|f| f.ty.clone()).collect();
-    let Ok(Lowering::Class(Class::Map(m))) = node.op.lower(&ins, &outs, &g.symbols) else { return false };
-    let mut looks = false;
-    for (n, _) in &m.expr.nodes {
-        if let ENode::Dim(d) = n {
-            d.leaves(&mut |a| looks |= matches!(a, Atom::Label(_)));
-        }
+fn elementwise(g: &Graph, id: NodeId) -> Option<Form> {
+    let Class::Map(m) = class(g, id)? else { return None };
+    let looks = |n: &ENode| matches!(n, ENode::Dim(d) if d.any_leaf(|a| matches!(a, Atom::Label(_))));
+    if m.expr.nodes.iter().any(|n| looks(&n.0)) {
+        return None;
     }
-    !looks
+    laid(g, id, g.op_of(id)?.clone(), g.operands(id).len())
 }
 
 #[cfg(test)]

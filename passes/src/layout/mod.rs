@@ -9,14 +9,15 @@ mod forms;
 mod sets;
 
 use crate::pass::{Changed, Cx, Editor, Pass};
-use crate::rules::result;
+use crate::rules::{result, view::pads_beforehand};
 use forms::{Form, Place};
 use sets::Set;
 use std::collections::{BTreeMap, BTreeSet};
 use tgc_ir::diag::Diag;
 use tgc_ir::graph::{Graph, NodeId, Value};
-use tgc_ir::ops::{Reshape, Transpose};
+use tgc_ir::ops::{Op, Pad, Reshape, Transpose};
 use tgc_ir::patch::{Edit, PVal, Patch};
+use tgc_ir::scalar::Scalar;
 use tgc_ir::types::Dim;
 
 pub(crate) struct Layout;
@@ -56,7 +57,7 @@ fn rewrite(g: &Graph, set: &Set) -> Option<Edit> {
         r.node(*id, set.nodes.get(id)?)?;
     }
     for id in &set.order {
-        r.patch.origin(*id);
+        r.patch.loc = g.loc(*id);
         let v = result(*id);
         let outside = |u: &(NodeId, u32)| set.nodes.get(&u.0).is_none_or(|f| !f.lays(u.1 as usize));
         if g.is_output(v) || g.users(v).iter().any(outside) {
@@ -81,12 +82,13 @@ struct Rewriter<'g> {
 
 impl Rewriter<'_> {
     fn node(&mut self, id: NodeId, form: &Form) -> Option<()> {
-        self.patch.origin(id);
+        self.patch.loc = self.g.loc(id);
         let mut operands = Vec::new();
         for (i, v) in self.g.operands(id).into_iter().enumerate() {
             operands.push(if form.lays(i) { self.laid(v, form.rank)? } else { self.plain(v)? });
         }
-        let new = self.patch.op(form.op.clone(), &operands).ok()?;
+        let op = self.padded(form.op.clone(), &mut operands)?;
+        let new = self.patch.op(op, &operands).ok()?;
         match &form.result {
             Place::Laid => {
                 let rank = self.patch.ty(new)?.rank();
@@ -98,6 +100,25 @@ impl Rewriter<'_> {
             }
         };
         Some(())
+    }
+
+    /// A convolution of few channels gets its operand padded beforehand.
+    fn padded(&mut self, op: Op, operands: &mut [PVal]) -> Option<Op> {
+        let Op::Conv(mut conv) = op else { return Some(op) };
+        let (x, w) = (self.patch.ty(*operands.first()?)?.clone(), self.patch.ty(*operands.get(1)?)?.clone());
+        if !pads_beforehand(&conv, &w) || !conv.channels_last || conv.pads.iter().all(|p| *p == 0) {
+            return Some(conv.into());
+        }
+        let n = conv.pads.len() / 2;
+        let amounts = |pads: &[i64]| -> Vec<Dim> {
+            let around = |d: &[i64]| d.iter().map(|p| Dim::from(*p)).collect::<Vec<_>>();
+            [vec![Dim::from(0)], around(pads), vec![Dim::from(0)]].concat()
+        };
+        let (before, after) = (amounts(&conv.pads[..n]), amounts(&conv.pads[n..]));
+        let value = Scalar::from_int(x.dtype, 0);
+        operands[0] = self.patch.op(Pad { before, after, value }, &[operands[0]]).ok()?;
+        conv.pads = vec![0; 2 * n];
+        Some(conv.into())
     }
 
     /// The value with channels last; one of lower rank as it broadcasts to rank `rank`.

@@ -8,7 +8,7 @@ mod logic;
 mod regroup;
 mod sink;
 pub(crate) mod splat;
-mod view;
+pub(crate) mod view;
 pub(crate) mod weight;
 
 use crate::pass::{Changed, Cx, Editor, Pass};

@@ -4,7 +4,7 @@ use super::{Rewrite, Rule, keep, remake, result, rules};
 use tgc_ir::class::Class;
 use tgc_ir::graph::{Graph, NodeId, Value};
 use tgc_ir::ops::{Conv, Expand, Lowering, Op, Reshape, Slice, Transpose};
-use tgc_ir::types::{Atom, Dim};
+use tgc_ir::types::{Atom, Dim, Type};
 
 pub(crate) const RULES: &[Rule] = rules![
     transpose_none,
@@ -162,13 +162,22 @@ fn pad_none(g: &Graph, id: NodeId) -> Rewrite<'_> {
     if none { keep(g, id, *g.operands(id).first()?) } else { None }
 }
 
+/// Channels up to which a convolution's padding is done beforehand: tested at every position of the kernel, its condition
+/// would cost as much as the few products there.
+const FEW_CHANNELS: i64 = 4;
+
+/// True for a convolution whose operand layout pads, and which therefore takes no padding in.
+pub(crate) fn pads_beforehand(c: &Conv, w: &Type) -> bool {
+    c.groups == 1 && w.shape.get(1).and_then(Dim::as_const).is_some_and(|n| n <= FEW_CHANNELS)
+}
+
 /// `conv(pad(x, by zeros on spatial axes), w) = conv(x, w)` with more padding.
 fn pad_conv(g: &Graph, id: NodeId) -> Rewrite<'_> {
     let Some(Op::Conv(c)) = g.op_of(id) else { return None };
     let (x, op) = below(g, id)?;
     let Op::Pad(p) = op else { return None };
     // +0.0 in every bit, as padding of a convolution reads
-    if p.value.bits != 0 {
+    if p.value.bits != 0 || (c.channels_last && pads_beforehand(c, g.ty(*g.operands(id).get(1)?)?)) {
         return None;
     }
     let axes = c.strides.len();

@@ -8,4 +8,3 @@ mod machine;
 mod planner;
 mod run;
 mod segments;
-mod steady;

@@ -2,6 +2,7 @@
 
 mod chain;
 mod region;
+pub(crate) mod region;
 
 use super::lower_region;
 use crate::cpu::Target;
