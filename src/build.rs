@@ -60,6 +60,12 @@ pub fn lower(
     Ok(lowered)
 }
 
+/// Schedule and code of every kernel for the first target, as text: LLVM IR or assembly.
+pub fn code_text(lowered: &Lowered, options: &BuildOptions, assembly: bool) -> Result<String, Vec<Diag>> {
+    let name = options.targets.first().map_or("native", String::as_str);
+    artifact::code_text(lowered, &Target::parse(name).map_err(|d| vec![d])?, assembly)
+}
+
 /// Builds an artifact in memory.
 pub fn build(
     module: &mut Module,

@@ -23,7 +23,7 @@
 mod build;
 mod model;
 
-pub use build::{BuildOptions, Stage, build, lower, optimize};
+pub use build::{BuildOptions, Stage, build, code_text, lower, optimize};
 pub use model::{LoadOptions, load};
 pub use tgc_codegen as codegen;
 pub use tgc_frontend as frontend;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compare two .npz files name by name: |got - want| <= atol + rtol * |want|, NaN equal to NaN, integers exactly.
 
-usage: npz_compare.py GOT.npz WANT.npz [--rtol R] [--atol A]
-Prints one line per array; exit code 1 if a name, dtype, shape or value differs.
+usage: npz_compare.py GOT.npz WANT.npz [--rtol R] [--atol A] [--tolerance NAME=R:A]...
+A --tolerance is that of one array, or of all that have none of their own where NAME is `*`. Prints one line per array; exit code 1 if a name, dtype, shape or value differs.
 """
 import argparse
 import sys
@@ -26,20 +26,36 @@ def compare(got, want, rtol, atol):
     return bool(close.all()), 'greatest difference %.3g, %d of %d outside' % (worst, int((~close).sum()), want.size)
 
 
+def tolerance(text):
+    name, sep, numbers = text.rpartition('=')
+    try:
+        rtol, atol = (float(n) for n in numbers.split(':'))
+    except ValueError:
+        sep = ''
+    if not sep or not name:
+        raise argparse.ArgumentTypeError('%r is not NAME=RTOL:ATOL' % text)
+    return name, (rtol, atol)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
     parser.add_argument('got')
     parser.add_argument('want')
     parser.add_argument('--rtol', type=float, default=1e-3)
     parser.add_argument('--atol', type=float, default=1e-5)
+    parser.add_argument('--tolerance', action='append', type=tolerance, default=[], metavar='NAME=R:A')
     args = parser.parse_args()
+    tolerances = {'*': (args.rtol, args.atol), **dict(args.tolerance)}
     got, want = npz.load(args.got), npz.load(args.want)
+    unknown = set(tolerances) - set(want) - {'*'}
+    if unknown:
+        sys.exit('npz_compare: no array %s' % ', '.join(sorted(unknown)))
     good = True
     for name in sorted(set(got) | set(want)):
         if name not in got or name not in want:
             fine, text = False, 'only in %s' % (args.want if name in want else args.got)
         else:
-            fine, text = compare(got[name], want[name], args.rtol, args.atol)
+            fine, text = compare(got[name], want[name], *tolerances.get(name, tolerances['*']))
         print('%s %s: %s' % ('ok  ' if fine else 'FAIL', name, text))
         good &= fine
     sys.exit(0 if good else 1)

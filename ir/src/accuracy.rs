@@ -11,37 +11,6 @@ use std::fmt;
 /// twelve of them, and short or correlated chains are covered by the ceiling `k * eps * sum|terms|`.
 pub(crate) const SUM_FACTOR: f64 = 4.0;
 
-/// Whole-model tolerances against outside references (golden files, other runtimes), whose order of sums differs.
-const MODELS: [Tolerance; 2] = [
-    // the normalisation layers compute a variance as E[x^2] - E[x]^2, which cancels; scores are probabilities
-    Tolerance { name: "magika", rtol: 1e-4, atol: 1e-5 },
-    // three products of at most 784 terms: 4 * sqrt(784) * 2^-24 = 7e-6 of sum|terms|
-    Tolerance { name: "mlp", rtol: 1e-5, atol: 1e-5 },
-];
-
-/// A tolerance `|got - want| <= atol + rtol * |want|`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tolerance {
-    /// What it is for.
-    pub name: &'static str,
-    /// Relative part.
-    pub rtol: f64,
-    /// Absolute part.
-    pub atol: f64,
-}
-
-impl Tolerance {
-    /// The stated tolerance of a model, if there is one.
-    pub fn of_model(name: &str) -> Option<Tolerance> {
-        MODELS.into_iter().find(|m| m.name == name)
-    }
-
-    /// Allowed difference for each element of `want`.
-    pub fn bound(&self, want: &Tensor) -> Vec<f64> {
-        want.to_f64().into_iter().map(|w| self.atol + self.rtol * w.abs()).collect()
-    }
-}
-
 /// Units in the last place a function may be off in type `d`; 0 for exact ones (one correct rounding). f16 and bf16
 /// are computed in f32 and rounded once, so they are within one.
 pub fn ulps(op: Un, d: DType) -> f64 {

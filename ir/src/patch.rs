@@ -27,13 +27,14 @@ struct NewNode {
     operands: Vec<PVal>,
     regions: Vec<Graph>,
     results: Vec<Fact>,
+    loc: Loc,
 }
 
 /// A described edit.
 pub struct Patch<'g> {
     graph: &'g Graph,
-    /// Origin of the new nodes.
-    loc: Loc,
+    /// Origin of the nodes added from now on.
+    pub loc: Loc,
     nodes: Vec<NewNode>,
     replace: Vec<(Value, PVal)>,
 }
@@ -79,7 +80,7 @@ impl<'g> Patch<'g> {
         let (results, _) = infer_node(&op, &facts, &regions, &self.graph.symbols)?;
         let n = self.nodes.len();
         let out = (0..results.len()).map(|r| PVal::New(n, r as u32)).collect();
-        self.nodes.push(NewNode { op, operands: operands.to_vec(), regions, results });
+        self.nodes.push(NewNode { op, operands: operands.to_vec(), regions, results, loc: self.loc.clone() });
         Ok(out)
     }
 
@@ -165,10 +166,6 @@ impl Graph {
     }
 
     fn apply_unchecked(&mut self, edit: Edit, rule: &str) -> Result<Vec<NodeId>, Diag> {
-        let mut loc = edit.loc.clone();
-        if loc.rules.last().is_none_or(|r| **r != *rule) {
-            loc.rules.push(Arc::from(rule));
-        }
         let mut made: Vec<NodeId> = Vec::new();
         let at = |made: &[NodeId], v: PVal| match v {
             PVal::Old(v) => v,
@@ -177,7 +174,11 @@ impl Graph {
         let guards = self.guards().len();
         for n in edit.nodes {
             let operands: Vec<Value> = n.operands.iter().map(|&v| at(&made, v)).collect();
-            match self.add(n.op, &operands, n.regions, loc.clone()) {
+            let mut loc = n.loc;
+            if loc.rules.last().is_none_or(|r| **r != *rule) {
+                loc.rules.push(Arc::from(rule));
+            }
+            match self.add(n.op, &operands, n.regions, loc) {
                 Ok(id) => made.push(id),
                 Err(e) => {
                     self.undo(&made, guards);

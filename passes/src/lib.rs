@@ -7,9 +7,11 @@ mod decompose;
 mod driver;
 mod fold;
 mod fuse;
+mod layout;
 mod pass;
 pub mod pipeline;
 mod rules;
 mod shapes;
+mod siblings;
 
 pub use driver::{Options, Report, run_passes, run_pipeline};

@@ -15,6 +15,12 @@ pub const DEFAULT: &[&str] = &[
     "simplify_shapes",
     "cse",
     "dce",
+    "merge_siblings",
+    "layout",
+    "canonicalise",
+    "fold_constants",
+    "cse",
+    "dce",
     "fuse",
     "outline",
 ];
@@ -26,6 +32,8 @@ pub(crate) const PASSES: &[Row] = &[
     Row::of::<crate::cse::Cse>(),
     Row::of::<crate::dce::Dce>(),
     Row::of::<crate::decompose::Decompose>(),
+    Row::of::<crate::siblings::MergeSiblings>(),
+    Row::of::<crate::layout::Layout>(),
     Row::of::<crate::fuse::Fuse>(),
     Row::of::<crate::fuse::Outline>(),
 ];

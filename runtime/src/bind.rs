@@ -148,7 +148,8 @@ pub(crate) fn solve(m: &Manifest, e: &Entry, shapes: &[Option<&[usize]>]) -> Res
                 ))
             }
             _ if value < s.lo || value > s.hi => {
-                let help = "use a size in this range, or build the artifact again with a wider --dim";
+                let help =
+                    "use a size in this range; it is what the model allows, or --dim where that is less";
                 Some((format!("allowed {}..={} ({what} `{}`)", s.lo, s.hi, s.name), help.to_string()))
             }
             _ => None,

@@ -40,6 +40,10 @@ enum Emit {
     Ir,
     /// The kernels as text.
     Kernels,
+    /// Each kernel's schedule and LLVM IR for the first target.
+    Llvm,
+    /// Each kernel's schedule and assembly for the first target.
+    Asm,
 }
 
 pub fn run(a: &BuildArgs) -> Result<(), Failure> {
@@ -55,7 +59,7 @@ pub fn run(a: &BuildArgs) -> Result<(), Failure> {
     };
     if a.emit == Emit::Artifact && a.output.is_none() {
         return Err(Failure::Usage(
-            "-o FILE is needed for an artifact; --emit ir and --emit kernels print without it",
+            "-o FILE is needed for an artifact; the other kinds of --emit print without it",
         ));
     }
     let bar = progress();
@@ -77,6 +81,10 @@ pub fn run(a: &BuildArgs) -> Result<(), Failure> {
             let lowered = tgc::lower(&mut module, &options, &mut at)?;
             let texts: Vec<String> = lowered.kernels.iter().map(tgc::codegen::kernel::text::print).collect();
             texts.join("\n")
+        }
+        Emit::Llvm | Emit::Asm => {
+            let lowered = tgc::lower(&mut module, &options, &mut at)?;
+            tgc::code_text(&lowered, &options, a.emit == Emit::Asm)?
         }
         Emit::Artifact => {
             let artifact = tgc::build(&mut module, &options, &mut at)?;

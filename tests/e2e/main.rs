@@ -5,4 +5,5 @@ mod artifacts;
 mod figures;
 mod models;
 mod support;
+mod tolerance;
 mod wrong;

@@ -1,5 +1,6 @@
 //! Paths, commands and the Python oracles.
 
+use crate::tolerance::Tolerance;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -87,17 +88,39 @@ pub fn artifact(model: &str) -> PathBuf {
 /// Path of magika's model under target/.
 pub const MAGIKA: &str = "models/magika-1.0.3/magika/models/standard_v3_3/model.onnx";
 
-/// Runs the artifact on random inputs and compares with ONNX Runtime on the same. `dims` are ONNX's own dim names.
-pub fn same_as_onnx_runtime(model: &str, dims: &[(&str, usize)], extra: &[&str], rtol: &str, atol: &str) {
+/// Compares two .npz files under a model's tolerance.
+fn compare(got: &Path, want: &Path, tolerance: Tolerance) {
+    let mut c = python("npz_compare.py");
+    c.arg(got).arg(want);
+    for (output, rtol, atol) in tolerance {
+        c.arg("--tolerance").arg(format!("{output}={rtol}:{atol}"));
+    }
+    ok(&mut c);
+}
+
+/// Runs the artifact on the inputs of a golden data set under tests/data/golden and compares.
+pub fn same_as_golden(model: &str, golden: &str, tolerance: Tolerance) {
+    let dir = scratch(&format!("golden-{}", golden.replace('/', "-")));
+    let (input, want, got) = (dir.join("in.npz"), dir.join("want.npz"), dir.join("got.npz"));
+    let data = root().join("tests/data/golden").join(golden).join("test_data_set_0");
+    ok(python("pb2npz.py").arg(prepared(model)).arg(data).arg(&input).arg(&want));
+    ok(tgc_run().arg("run").arg(artifact(model)).arg("--inputs").arg(&input).arg("-o").arg(&got));
+    compare(&got, &want, tolerance);
+}
+
+/// Runs the artifact on random inputs and compares with ONNX Runtime on the same. `dims` are ONNX's own dim names, `ranges`
+/// those of `ort_run.py`.
+pub fn same_as_onnx_runtime(model: &str, dims: &[(&str, usize)], ranges: &[&str], tolerance: Tolerance) {
     let label: Vec<String> = dims.iter().map(|d| d.1.to_string()).collect();
     let dir = scratch(&format!("ort-{}-{}", model.replace(['/', '.'], "-"), label.join("-")));
     let (input, want, got) = (dir.join("in.npz"), dir.join("want.npz"), dir.join("got.npz"));
     let mut ort = python("ort_run.py");
-    ort.arg(prepared(model)).args(["--random", "7"]).args(extra);
+    ort.arg(prepared(model)).args(["--random", "7"]);
+    ort.args(ranges.iter().flat_map(|r| ["--range", r]));
     for (name, n) in dims {
         ort.arg("--dim").arg(format!("{name}={n}"));
     }
     ok(ort.arg("--save-inputs").arg(&input).arg("-o").arg(&want));
     ok(tgc_run().arg("run").arg(artifact(model)).arg("--inputs").arg(&input).arg("-o").arg(&got));
-    ok(python("npz_compare.py").arg(&got).arg(&want).args(["--rtol", rtol, "--atol", atol]));
+    compare(&got, &want, tolerance);
 }

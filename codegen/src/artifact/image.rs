@@ -2,7 +2,7 @@
 
 use super::cost::{self, Cost};
 use super::formula;
-use super::program::{Lowered, decl};
+use super::program::{Lowered, Stored, decl};
 use super::reuse;
 use crate::cpu::{self, Target};
 use crate::kernel::Kernel;
@@ -10,7 +10,6 @@ use crate::lower::math::lower_kernel;
 use crate::schedule::{self, Schedule};
 use std::path::Path;
 use tgc_ir::diag::Diag;
-use tgc_ir::tensor::Tensor;
 use tgc_ir::types::Dim;
 use tgc_runtime as rt;
 
@@ -18,7 +17,7 @@ use tgc_runtime as rt;
 pub struct Artifact {
     pub(super) manifest: rt::Manifest,
     pub(super) images: Vec<Vec<u8>>,
-    pub(super) weights: Vec<Tensor>,
+    pub(super) weights: Vec<Stored>,
 }
 
 /// Compiles `lowered` for every target (best first). `replace` holds hand-edited kernels that take the place of the
@@ -31,10 +30,6 @@ pub fn compile(
     options: &str,
 ) -> Result<Artifact, Vec<Diag>> {
     substitute(&mut lowered.kernels, replace)?;
-    let entries = lowered.manifest.entries.iter_mut().flat_map(|e| &mut e.variants);
-    for program in entries.filter_map(|v| v.body.as_mut().ok()) {
-        reuse::share(program, &lowered.kernels);
-    }
     let mut faults = Vec::new();
     let mut plain = lowered.kernels.clone();
     for k in &mut plain {
@@ -42,6 +37,10 @@ pub fn compile(
     }
     if !faults.is_empty() {
         return Err(faults);
+    }
+    let entries = lowered.manifest.entries.iter_mut().flat_map(|e| &mut e.variants);
+    for program in entries.filter_map(|v| v.body.as_mut().ok()) {
+        reuse::share(program, &plain);
     }
     let costs: Vec<Cost> = plain.iter().map(cost::of).collect();
     lowered.manifest.kernels =
@@ -67,12 +66,25 @@ pub fn compile(
     Ok(Artifact { manifest: lowered.manifest, images, weights: lowered.weights })
 }
 
+/// What code generation for one target gives for every kernel, as text: its schedule, then LLVM IR or assembly.
+pub fn code_text(lowered: &Lowered, target: &Target, assembly: bool) -> Result<String, Vec<Diag>> {
+    let mut out = String::new();
+    for k in &lowered.kernels {
+        let mut k = k.clone();
+        lower_kernel(&mut k).map_err(|d| vec![d])?;
+        let schedule = Schedule::default_for(&k, target.isa);
+        let text = cpu::text(&k, &schedule, target, assembly).map_err(|d| vec![d])?;
+        let comment = if assembly { '#' } else { ';' };
+        out.push_str(&format!("{comment} {} for {}: {schedule}\n{text}\n", k.name, target.name));
+    }
+    Ok(out)
+}
+
 impl Artifact {
     /// Writes the file, through a temporary one in the same folder.
     pub fn write(&self, path: &Path) -> Result<(), rt::Error> {
         let code: Vec<&[u8]> = self.images.iter().map(Vec::as_slice).collect();
-        let mut weights =
-            |i: usize, out: &mut dyn std::io::Write| out.write_all(self.weights[i].data.bytes());
+        let mut weights = |i: usize, out: &mut dyn std::io::Write| out.write_all(&self.weights[i].bytes());
         rt::write_file(path, &self.manifest, &code, &mut weights)
     }
 }
@@ -122,7 +134,7 @@ fn substitute(kernels: &mut [Kernel], replace: &[Kernel]) -> Result<(), Vec<Diag
                 && old.args.len() == new.args.len()
                 && old.sites.len() == new.sites.len()
                 && old.args.iter().zip(&new.args).all(|(a, b)| {
-                    (a.dtype, a.role, &a.dims, a.packed) == (b.dtype, b.role, &b.dims, b.packed)
+                    (a.dtype, a.role, &a.dims, &a.packed) == (b.dtype, b.role, &b.dims, &b.packed)
                 });
         if !same {
             faults.push(

@@ -9,5 +9,5 @@ mod reuse;
 #[cfg(test)]
 mod tests;
 
-pub use image::{Artifact, compile};
+pub use image::{Artifact, code_text, compile};
 pub use program::{Lowered, lower_module};

@@ -1,9 +1,9 @@
 //! Programs: the steps and buffers of each entry, and the kernels they launch, shared by structure.
 
 use super::formula;
-use crate::kernel::{self, Kernel, reuse};
+use crate::kernel::{self, Kernel, Packed, reuse};
 use crate::lower::{lower_region, unbuilt};
-use indexmap::IndexMap;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use tgc_ir::diag::{Diag, Loc};
 use tgc_ir::graph::{Graph, NodeId, Value};
@@ -18,7 +18,28 @@ pub struct Lowered {
     /// Kernels in order of first use. Names are unique; equal structure is shared.
     pub kernels: Vec<Kernel>,
     pub(crate) manifest: rt::Manifest,
-    pub(crate) weights: Vec<Tensor>,
+    pub(crate) weights: Vec<Stored>,
+}
+
+/// A weight and how it lies in the file.
+pub(crate) struct Stored {
+    tensor: Tensor,
+    packed: Option<Packed>,
+}
+
+impl Stored {
+    /// The bytes of the file.
+    pub(crate) fn bytes(&self) -> Cow<'_, [u8]> {
+        let bytes = self.tensor.data.bytes();
+        match &self.packed {
+            None => Cow::Borrowed(bytes),
+            Some(p) => Cow::Owned(p.pack(bytes, &dims_of(&self.tensor), self.tensor.dtype.size())),
+        }
+    }
+}
+
+fn dims_of(t: &Tensor) -> Vec<u64> {
+    t.shape.iter().map(|&d| d as u64).collect()
 }
 
 /// Lowers every entry. All faults found are reported.
@@ -100,15 +121,21 @@ struct Builder<'m> {
     /// Text of a kernel without its name -> its index.
     by_text: BTreeMap<String, u32>,
     names: BTreeSet<String>,
-    weights: Vec<Tensor>,
-    weight_index: IndexMap<String, u32>,
+    weights: Vec<Stored>,
+    /// Name and form -> index.
+    weight_index: BTreeMap<(String, Option<Packed>), u32>,
 }
 
 /// A program under construction.
+#[derive(Default)]
 struct Steps {
     buffers: Vec<rt::Buffer>,
     steps: Vec<rt::Step>,
     of: BTreeMap<Value, u32>,
+    /// Buffer of each weight of the file.
+    weights: BTreeMap<u32, u32>,
+    /// Weight of the file of each constant in each form.
+    constants: BTreeMap<(Value, Option<Packed>), u32>,
 }
 
 impl<'m> Builder<'m> {
@@ -120,7 +147,7 @@ impl<'m> Builder<'m> {
             by_text: BTreeMap::new(),
             names: BTreeSet::new(),
             weights: Vec::new(),
-            weight_index: IndexMap::new(),
+            weight_index: BTreeMap::new(),
         }
     }
 
@@ -169,23 +196,23 @@ impl<'m> Builder<'m> {
         slot: &dyn Fn(&str) -> Option<usize>,
     ) -> Result<rt::Port, Diag> {
         let default = match &i.default {
-            Some(w) => Some(self.weight(w)?),
+            Some(w) => Some(self.weight(w, None)?),
             None => None,
         };
         port(&i.name, &Type::new(i.dtype, i.shape.clone()), default, slot, &g.loc(id))
     }
 
-    fn weight(&mut self, name: &str) -> Result<u32, Diag> {
-        if let Some(&w) = self.weight_index.get(name) {
+    fn weight(&mut self, name: &str, packed: Option<&Packed>) -> Result<u32, Diag> {
+        if let Some(&w) = self.weight_index.get(&(name.to_string(), packed.cloned())) {
             return Ok(w);
         }
         let Some(t) = self.module.weights.get(name) else {
             return Err(Diag::error("E-CG-021", format!("the weight `{name}` is not in the module")));
         };
-        self.add_weight(name, t.clone())
+        self.add_weight(name, t.clone(), packed)
     }
 
-    fn add_weight(&mut self, name: &str, t: Tensor) -> Result<u32, Diag> {
+    fn add_weight(&mut self, name: &str, t: Tensor, packed: Option<&Packed>) -> Result<u32, Diag> {
         let Some(d) = dtype(t.dtype) else {
             return Err(Diag::error(
                 "E-CG-004",
@@ -196,18 +223,21 @@ impl<'m> Builder<'m> {
         self.manifest.weights.push(rt::WeightDecl {
             name: name.to_string(),
             dtype: d,
-            dims: t.shape.iter().map(|&d| d as u64).collect(),
+            dims: match packed {
+                None => dims_of(&t),
+                Some(p) => vec![p.len(&dims_of(&t))],
+            },
             offset: 0,
             blocks: Vec::new(),
         });
-        self.weights.push(t);
-        self.weight_index.insert(name.to_string(), w);
+        self.weights.push(Stored { tensor: t, packed: packed.cloned() });
+        self.weight_index.insert((name.to_string(), packed.cloned()), w);
         Ok(w)
     }
 
     /// The steps of one graph; every fault found.
     fn program(&mut self, g: &Graph, symbols: &SymTable) -> Result<rt::Program, Vec<Diag>> {
-        let mut s = Steps { buffers: Vec::new(), steps: Vec::new(), of: BTreeMap::new() };
+        let mut s = Steps::default();
         let mut faults = Vec::new();
         for id in g.topo() {
             if let Err(d) = self.node(&mut s, g, id, symbols) {
@@ -215,7 +245,7 @@ impl<'m> Builder<'m> {
             }
         }
         if faults.is_empty()
-            && let Err(d) = copies(&mut s, g)
+            && let Err(d) = self.copies(&mut s, g)
         {
             faults.push(d);
         }
@@ -240,15 +270,9 @@ impl<'m> Builder<'m> {
                 let at = g.inputs().iter().position(|n| *n == id).unwrap_or(0) as u32;
                 s.add(g, v, rt::BufferKind::Input(at), symbols)
             }
-            Op::Weight(w) => {
-                let w = self.weight(&w.name)?;
-                s.add(g, v, rt::BufferKind::Weight(w), symbols)
-            }
-            Op::Constant(c) if c.shape.is_none() => {
-                let name = format!("constant.{}", self.weights.len());
-                let w = self.add_weight(&name, c.value.clone())?;
-                s.add(g, v, rt::BufferKind::Weight(w), symbols)
-            }
+            // Put in the file where something reads them, in the form it wants.
+            Op::Weight(_) => Ok(()),
+            Op::Constant(c) if c.shape.is_none() => Ok(()),
             Op::Constant(_) | Op::ConstDims(_) => {
                 let mut region = Graph::region(symbols);
                 let made = region.add(node.op.clone(), &[], Vec::new(), node.loc.clone())?;
@@ -276,12 +300,8 @@ impl<'m> Builder<'m> {
         let consts: Vec<bool> = operands.iter().map(is_weight).collect();
         let low = lower_region(region, symbols, &consts)?;
         let mut args = Vec::new();
-        for v in &operands {
-            args.push(
-                *s.of
-                    .get(v)
-                    .ok_or_else(|| Diag::error("E-CG-023", "a launch reads a value without a buffer"))?,
-            );
+        for (v, arg) in operands.iter().zip(&low.kernel.args) {
+            args.push(self.buffer(s, g, *v, arg.packed.as_ref())?);
         }
         if let Some(input) = reuse::copied(&low.kernel) {
             // nothing to run: the result is the operand's bytes
@@ -300,6 +320,72 @@ impl<'m> Builder<'m> {
         let dims =
             low.dims.iter().map(|d| formula::expr(d, &|s| symbols.slot(s))).collect::<Result<_, _>>()?;
         s.steps.push(rt::Step::Launch { kernel, args, dims, sites, label: low.label });
+        Ok(())
+    }
+
+    /// The buffer of a value, a weight's in the form given.
+    fn buffer(&mut self, s: &mut Steps, g: &Graph, v: Value, packed: Option<&Packed>) -> Result<u32, Diag> {
+        if let Some(&b) = s.of.get(&v) {
+            return Ok(b);
+        }
+        let w = match g.op_of(v.node) {
+            Some(Op::Weight(w)) => self.weight(&w.name, packed)?,
+            Some(Op::Constant(c)) if c.shape.is_none() => {
+                let key = (v, packed.cloned());
+                match s.constants.get(&key) {
+                    Some(&w) => w,
+                    None => {
+                        let name = format!("constant.{}", self.weights.len());
+                        let w = self.add_weight(&name, c.value.clone(), packed)?;
+                        s.constants.insert(key, w);
+                        w
+                    }
+                }
+            }
+            _ => return Err(Diag::error("E-CG-023", "a launch reads a value without a buffer")),
+        };
+        if let Some(&b) = s.weights.get(&w) {
+            return Ok(b);
+        }
+        let bytes: u64 = self.manifest.weights[w as usize].dims.iter().product();
+        let dtype = self.manifest.weights[w as usize].dtype;
+        let size = rt::Expr::Const((bytes * dtype.size() as u64) as i64);
+        let b = s.buffers.len() as u32;
+        let name = format!("{}.{b}", g.op_of(v.node).map_or("?", |o| o.name()));
+        s.buffers.push(rt::Buffer {
+            name,
+            dtype,
+            kind: rt::BufferKind::Weight(w),
+            size,
+            align: 64,
+            alias: None,
+            first: 0,
+            last: 0,
+        });
+        s.weights.insert(w, b);
+        Ok(b)
+    }
+
+    /// Outputs that are inputs, weights, or the same value as another output are copied.
+    fn copies(&mut self, s: &mut Steps, g: &Graph) -> Result<(), Diag> {
+        for (i, o) in g.outputs().iter().enumerate() {
+            let src = self
+                .buffer(s, g, o.value, None)
+                .map_err(|d| d.note(format!("it is the output `{}`", o.name)))?;
+            let from = &mut s.buffers[src as usize];
+            if from.kind == rt::BufferKind::Temp {
+                // the source of what only has another shape: it may as well be made where it ends
+                from.kind = rt::BufferKind::Output(i as u32);
+            }
+            if from.kind == rt::BufferKind::Output(i as u32) {
+                continue;
+            }
+            let kind = rt::BufferKind::Output(i as u32);
+            let copy = rt::Buffer { name: format!("copy.{i}"), kind, ..from.clone() };
+            let bytes = copy.size.clone();
+            s.steps.push(rt::Step::Copy { src, dst: s.buffers.len() as u32, bytes });
+            s.buffers.push(copy);
+        }
         Ok(())
     }
 
@@ -383,29 +469,6 @@ fn unbound(g: &Graph, symbols: &SymTable) -> Result<(), Diag> {
         .note("code for sizes that are known only while the model runs is not built yet")
         .help("the reference interpreter runs it; give the size as an input's dim")),
     }
-}
-
-/// Outputs that are inputs, weights, or the same value as another output are copied.
-fn copies(s: &mut Steps, g: &Graph) -> Result<(), Diag> {
-    for (i, o) in g.outputs().iter().enumerate() {
-        let Some(&src) = s.of.get(&o.value) else {
-            return Err(Diag::error("E-CG-023", format!("the output `{}` has no buffer", o.name)));
-        };
-        let from = &mut s.buffers[src as usize];
-        if from.kind == rt::BufferKind::Temp {
-            // the source of what only has another shape: it may as well be made where it ends
-            from.kind = rt::BufferKind::Output(i as u32);
-        }
-        if from.kind == rt::BufferKind::Output(i as u32) {
-            continue;
-        }
-        let copy =
-            rt::Buffer { name: format!("copy.{i}"), kind: rt::BufferKind::Output(i as u32), ..from.clone() };
-        let bytes = copy.size.clone();
-        s.steps.push(rt::Step::Copy { src, dst: s.buffers.len() as u32, bytes });
-        s.buffers.push(copy);
-    }
-    Ok(())
 }
 
 fn lifetimes(s: &mut Steps) {

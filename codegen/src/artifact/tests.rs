@@ -86,9 +86,9 @@ fn shared(m: &rt::Manifest) -> usize {
     programs(m).flat_map(|p| &p.buffers).filter(|b| b.alias.is_some()).count()
 }
 
-fn open(m: &rt::Manifest, code: &[u8], weights: &[Tensor]) -> std::sync::Arc<rt::Model> {
+fn open(m: &rt::Manifest, code: &[u8], weights: &[super::program::Stored]) -> std::sync::Arc<rt::Model> {
     let mut file = Cursor::new(Vec::new());
-    let mut write = |i: usize, w: &mut dyn std::io::Write| w.write_all(weights[i].data.bytes());
+    let mut write = |i: usize, w: &mut dyn std::io::Write| w.write_all(&weights[i].bytes());
     rt::write(m, &[code], &mut write, &mut file).unwrap();
     rt::Loader::default().from_bytes(&file.into_inner()).unwrap()
 }

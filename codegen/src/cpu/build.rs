@@ -383,6 +383,16 @@ impl<'c> Build<'c> {
         Ok(i)
     }
 
+    /// Writes the lanes of `v` that the mask asks for, aligned to `align` bytes only.
+    pub(super) fn masked_store(&self, v: V<'c>, p: V<'c>, mask: V<'c>, ptr: T<'c>, align: u32) -> R<()> {
+        let f = Intrinsic::find("llvm.masked.store")
+            .and_then(|i| i.get_declaration(&self.module, &[v.get_type(), ptr]))
+            .ok_or_else(|| Fail::Llvm("there is no masked store of this type".into()))?;
+        let call = self.b.build_call(f, &[v.into(), p.into(), mask.into()], "")?;
+        call.set_alignment_attribute(inkwell::attributes::AttributeLoc::Param(1), align);
+        Ok(())
+    }
+
     /// A stack slot in the entry block.
     pub(super) fn slot(&self, t: T<'c>) -> R<PointerValue<'c>> {
         let here = self.here()?;
@@ -462,37 +472,48 @@ pub(super) trait Emitter<'c>: Sized {
         Ok(())
     }
 
-    /// Runs `body` over `len` positions from `lo`: as many whole blocks of each size as fit, greatest size first.
+    /// Runs `body` over `len` positions from `lo`: as many whole blocks of each size as fit, greatest size first. Gives the
+    /// first position that is left and how many are.
     fn blocks(
         &mut self,
         lo: V<'c>,
         len: V<'c>,
         sizes: &[i64],
         body: &mut dyn FnMut(&mut Self, V<'c>, i64) -> R<()>,
-    ) -> R<()> {
+    ) -> R<(V<'c>, V<'c>)> {
         let (mut from, mut left) = (lo, len);
         for &size in sizes {
             if known(left) == Some(0) {
                 break;
             }
-            let whole = match (size, known(left)) {
-                (1, _) => left,
-                (s, Some(n)) => self.build().i64(n.max(0) / s * s),
-                (s, None) if s & (s - 1) == 0 => self.build().op(Op::And, left, self.build().i64(-s))?,
-                (s, None) => {
-                    let q = self.build().op(Op::UDiv, left, self.build().i64(s))?;
-                    self.build().op(Op::Mul, q, self.build().i64(s))?
-                }
-            };
+            let whole = self.whole(left, size)?;
             let to = self.build().op(Op::Add, from, whole)?;
             self.each(from, to, size, &mut |e, i| body(e, i, size))?;
-            left = match (known(left), known(whole)) {
-                (Some(a), Some(b)) => self.build().i64(a - b),
-                _ => self.build().op(Op::Sub, left, whole)?,
-            };
+            left = self.less(left, whole)?;
             from = to;
         }
-        Ok(())
+        Ok((from, left))
+    }
+
+    /// The greatest multiple of `size` that is at most `n`.
+    fn whole(&mut self, n: V<'c>, size: i64) -> R<V<'c>> {
+        match (size, known(n)) {
+            (1, _) => Ok(n),
+            (s, Some(n)) => Ok(self.build().i64(n.max(0) / s * s)),
+            (s, None) if s & (s - 1) == 0 => self.build().op(Op::And, n, self.build().i64(-s)),
+            (s, None) => {
+                let q = self.build().op(Op::UDiv, n, self.build().i64(s))?;
+                self.build().op(Op::Mul, q, self.build().i64(s))
+            }
+        }
+    }
+
+    /// `a - b`.
+    fn less(&mut self, a: V<'c>, b: V<'c>) -> R<V<'c>> {
+        match (known(a), known(b)) {
+            (Some(a), Some(b)) => Ok(self.build().i64(a - b)),
+            _ => self.build().op(Op::Sub, a, b),
+        }
     }
 
     /// Runs `body` where the scalar condition holds.

@@ -40,11 +40,15 @@ impl<'c> Emit<'c, '_> {
         }
         let chunk = i64::from(chunk.max(1));
         let all: Option<i64> = axes.iter().try_fold(1i64, |p, a| p.checked_mul(known(a.2)?));
+        let innermost = axes.last().and_then(|a| Some((a.0, known(a.2)?)));
+        let before = std::mem::replace(&mut self.innermost, innermost);
+        let mut body = |e: &mut Self| e.multiply_add(s, c, &chains, dtype);
         if all.is_some_and(|n| n <= chunk) {
-            self.loops(&axes, &mut |e| e.multiply_add(s, c, &chains, dtype))?;
+            self.loops(&axes, &mut body)?;
         } else {
-            self.chunks(&axes, chunk, &chains, zero, dtype, &mut |e| e.multiply_add(s, c, &chains, dtype))?;
+            self.chunks(&axes, chunk, &chains, zero, dtype, &mut body)?;
         }
+        self.innermost = before;
         let mut out = Vec::new();
         for chain in &chains {
             self.flush(chain, t, dtype)?;

@@ -2,8 +2,8 @@
 //! loops in order. What a stage does is in stage.rs, reduce.rs and contract.rs.
 
 use super::build::{Build, Emitter, Op, R, V, known};
+use super::internal;
 use super::target::Target;
-use super::{internal, refused};
 use crate::kernel::{Buf, Item, Kernel, Role, reuse};
 use crate::schedule::{Schedule, StageSchedule};
 use inkwell::AddressSpace;
@@ -21,6 +21,24 @@ pub(super) fn tile_sym(grid: u32) -> String {
 
 type Scope<'c> = (MetadataValue<'c>, Option<MetadataValue<'c>>);
 
+/// Name of the symbol that stands for the position of a vector's first lane.
+pub(super) const LANE: &str = "%lane";
+
+/// A label whose positions are lanes of vectors.
+#[derive(Clone, Copy)]
+pub(super) struct Lanes<'c> {
+    pub(super) label: u32,
+    pub(super) width: u32,
+    /// Position of the first lane.
+    pub(super) base: V<'c>,
+    /// Loop depth at which the base is known.
+    pub(super) depth: u32,
+    /// The base is a multiple of the width.
+    pub(super) aligned: bool,
+    /// Lanes that stand for positions that exist; None: all.
+    pub(super) active: Option<V<'c>>,
+}
+
 /// Emission of one kernel.
 pub(super) struct Emit<'c, 'k> {
     pub(super) ir: Build<'c>,
@@ -33,15 +51,18 @@ pub(super) struct Emit<'c, 'k> {
     pub(super) local_extents: Vec<Vec<Dim>>,
     /// Parameters.
     pub(super) syms: BTreeMap<String, V<'c>>,
-    /// First position of the tile on each grid axis, by [`tile_sym`].
-    pub(super) tile_syms: BTreeMap<String, V<'c>>,
+    /// Names that stand for values of the place at hand, with the loop depth they are known at: first positions of the
+    /// tile (by [`tile_sym`]) and of a vector's first lane ([`LANE`]).
+    pub(super) named: BTreeMap<String, (V<'c>, u32)>,
     /// First position and length of the tile on each grid axis.
     pub(super) tile: Vec<(V<'c>, V<'c>)>,
     /// Labels in scope: value and loop depth.
     pub(super) labels: BTreeMap<u32, (V<'c>, u32)>,
     pub(super) depth: u32,
-    /// The label run in vectors, the width and the first lane's value.
-    pub(super) vector: Option<(u32, u32, V<'c>)>,
+    /// The label run in vectors.
+    pub(super) vector: Option<Lanes<'c>>,
+    /// The innermost reduction label of the contraction being built, if its extent is known, with that extent.
+    pub(super) innermost: Option<(u32, i64)>,
     /// Values of the stage's expression, for `$n`.
     pub(super) nodes: Vec<Option<(V<'c>, DType)>>,
     /// Constants in memory that stand in for elements outside.
@@ -92,11 +113,12 @@ pub(super) fn emit<'c, 'k>(
         locals: Vec::new(),
         local_extents: Vec::new(),
         syms: BTreeMap::new(),
-        tile_syms: BTreeMap::new(),
+        named: BTreeMap::new(),
         tile: Vec::new(),
         labels: BTreeMap::new(),
         depth: 0,
         vector: None,
+        innermost: None,
         nodes: Vec::new(),
         fills: BTreeMap::new(),
         scopes: BTreeMap::new(),
@@ -123,10 +145,7 @@ impl<'c> Emit<'c, '_> {
             let v = self.ir.load(i64t, p, 8)?;
             self.syms.insert(name.to_string(), v);
         }
-        for (i, a) in k.args.iter().enumerate() {
-            if a.packed.is_some() {
-                return Err(refused(k, &format!("the packed weight `{}`", a.name)));
-            }
+        for i in 0..k.args.len() {
             let ptr = self.ir.ctx.ptr_type(AddressSpace::default()).into();
             let p = self.ir.at(ptr, args, self.ir.i64(i as i64))?;
             let V::PointerValue(p) = self.ir.load(ptr, p, 8)? else {
@@ -200,18 +219,25 @@ impl<'c> Emit<'c, '_> {
         Ok(out)
     }
 
+    /// True if tiles begin at multiples of `width` on a grid axis; other labels begin at 0.
+    pub(super) fn tile_multiple(&self, label: u32, width: u32) -> bool {
+        (label as usize) >= self.kernel.grid.len() || self.tile_size(label as usize) % i64::from(width) == 0
+    }
+
     fn tile_size(&self, grid: usize) -> i64 {
         i64::from(self.schedule.tiles.get(grid).copied().unwrap_or(1).max(1))
     }
 
-    /// Finds the tile's box (tiles are counted row-major) and runs the body in it.
+    /// Finds the tile's box (tiles are counted row-major in the schedule's order) and runs the body in it.
     fn one_tile(&mut self, t: V<'c>, counts: &[(V<'c>, V<'c>)]) -> R<()> {
         let mut rest = t;
-        let mut tile = Vec::new();
-        for (g, (extent, count)) in counts.iter().enumerate().rev() {
-            let size = self.tile_size(g);
-            let at = match (known(*count), g) {
-                (Some(0 | 1), _) => self.ir.i64(0),
+        let zero = self.ir.i64(0);
+        let mut tile = vec![(zero, zero); counts.len()];
+        for (i, &g) in self.schedule.order.iter().enumerate().rev() {
+            let Some((extent, count)) = counts.get(g as usize) else { continue };
+            let size = self.tile_size(g as usize);
+            let at = match (known(*count), i) {
+                (Some(0 | 1), _) => zero,
                 (_, 0) => rest,
                 _ => {
                     let at = self.ir.op(Op::URem, rest, *count)?;
@@ -228,10 +254,9 @@ impl<'c> Emit<'c, '_> {
                     self.ir.smin(left, self.ir.i64(size))?
                 }
             };
-            tile.push((lo, len));
-            self.tile_syms.insert(tile_sym(g as u32), lo);
+            tile[g as usize] = (lo, len);
+            self.named.insert(tile_sym(g), (lo, 1));
         }
-        tile.reverse();
         self.tile = tile;
         self.next_stage = 0;
         self.depth = 1;
@@ -243,12 +268,8 @@ impl<'c> Emit<'c, '_> {
             match item {
                 Item::Stage(s) => {
                     let plan = self.schedule.stages.get(self.next_stage).copied();
-                    let plan =
-                        plan.unwrap_or(StageSchedule { vector: None, width: 1, unroll: 1, block: (1, 1) });
+                    let plan = plan.unwrap_or(StageSchedule::SCALAR);
                     self.next_stage += 1;
-                    if plan.block != (1, 1) {
-                        return Err(refused(self.kernel, "register blocks of contractions"));
-                    }
                     self.stage(s, plan)?;
                 }
                 Item::Loop { var, lo, hi, body } => {
@@ -268,9 +289,20 @@ impl<'c> Emit<'c, '_> {
     /// Runs `body` one loop deeper with a label's value.
     pub(super) fn scoped(&mut self, label: u32, v: V<'c>, body: &mut dyn FnMut(&mut Self) -> R<()>) -> R<()> {
         self.depth += 1;
-        let before = self.labels.insert(label, (v, self.depth));
-        let r = body(self);
+        let r = self.scoped_at(label, (v, self.depth), body);
         self.depth -= 1;
+        r
+    }
+
+    /// Runs `body` with a label's value, which is known at a loop depth.
+    pub(super) fn scoped_at(
+        &mut self,
+        label: u32,
+        v: (V<'c>, u32),
+        body: &mut dyn FnMut(&mut Self) -> R<()>,
+    ) -> R<()> {
+        let before = self.labels.insert(label, v);
+        let r = body(self);
         match before {
             Some(b) => self.labels.insert(label, b),
             None => self.labels.remove(&label),

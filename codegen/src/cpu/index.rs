@@ -2,8 +2,9 @@
 //! that is run in vectors gives a vector of indices. No memory is touched here.
 
 use super::build::{Build, Emitter, Op, R, V, lanes};
-use super::emit::Emit;
+use super::emit::{Emit, LANE};
 use super::{Fail, internal};
+use crate::kernel::without_panels;
 use inkwell::IntPredicate;
 use tgc_ir::types::{Atom, DType, Dim, Pred};
 
@@ -40,7 +41,7 @@ impl<'c> Emit<'c, '_> {
             depth = depth.max(match a {
                 Atom::Label(l) => self.labels.get(l).map_or(INNERMOST, |x| x.1),
                 Atom::Val(_) => INNERMOST,
-                _ => u32::from(self.tile_syms.contains_key(&a.to_string())),
+                _ => self.named.get(&a.to_string()).map_or(0, |n| n.1),
             });
         });
         depth
@@ -96,7 +97,10 @@ impl<'c> Emit<'c, '_> {
         let b = &self.ir;
         let missing = || internal(self.kernel, &format!("`{a}` in an index has no value"));
         Ok(match a {
-            Atom::Sym(s) => *self.syms.get(&**s).or_else(|| self.tile_syms.get(&**s)).ok_or_else(missing)?,
+            Atom::Sym(s) => {
+                let named = || self.named.get(&**s).map(|n| &n.0);
+                *self.syms.get(&**s).or_else(named).ok_or_else(missing)?
+            }
             Atom::Label(l) => self.labels.get(l).ok_or_else(missing)?.0,
             Atom::Val(n) => self.node_value(*n).ok_or_else(missing)?,
             Atom::FloorDiv(x, y) => self.floordiv(x, y)?,
@@ -159,20 +163,20 @@ impl<'c> Emit<'c, '_> {
             return Ok(Walk::Still(self.dim(d)?));
         }
         let b = &self.ir;
-        if let Some((label, width, base)) = self.vector
-            && let Some((c, rest)) = d.affine(label)
+        if let Some(lanes) = self.vector
+            && let Some((c, rest)) =
+                without_panels(d, lanes.label, if lanes.aligned { lanes.width } else { 0 })
+                    .affine(lanes.label)
             && !self.varies(&c)
             && !self.varies(&rest)
         {
-            let rest = self.dim(&rest)?;
+            let first = self.dim(&at_first_lane(d, lanes.label))?;
             if c.is(1) {
-                return Ok(Walk::Unit(b.op(Op::Add, rest, base)?));
+                return Ok(Walk::Unit(first));
             }
             let step = self.dim(&c)?;
-            let moved = b.op(Op::Mul, base, step)?;
-            let first = b.op(Op::Add, rest, moved)?;
             let mut places = vec![first];
-            for i in 1..i64::from(width) {
+            for i in 1..i64::from(lanes.width) {
                 let off = b.op(Op::Mul, step, b.i64(i))?;
                 places.push(b.op(Op::Add, first, off)?);
             }
@@ -235,6 +239,11 @@ impl<'c> Emit<'c, '_> {
         }
         if Self::not_negative(d) { Ok(v) } else { self.ir.smax(v, self.ir.i64(0)) }
     }
+}
+
+/// `d` at the first lane.
+fn at_first_lane(d: &Dim, label: u32) -> Dim {
+    d.subst(&|a| (*a == Atom::Label(label)).then(|| Dim::sym(LANE)))
 }
 
 impl<'c> Emitter<'c> for Emit<'c, '_> {

@@ -12,7 +12,7 @@ use inkwell::module::Linkage;
 use inkwell::values::{AsValueRef, BasicValue, InstructionValue, PointerValue};
 use tgc_ir::class::Combine;
 use tgc_ir::scalar::{Bin, Scalar};
-use tgc_ir::types::{DType, Dim};
+use tgc_ir::types::{Atom, DType, Dim, Pred};
 
 /// An indexed place in a buffer.
 struct Place<'c> {
@@ -25,6 +25,9 @@ struct Place<'c> {
     flat: Dim,
     buf: Buf,
 }
+
+/// Most constants kept in memory for one row outside of a buffer.
+const MOST_FILL: i64 = 8192;
 
 impl<'c> Emit<'c, '_> {
     fn place(&self, buf: Buf, index: &[Dim]) -> R<Place<'c>> {
@@ -58,11 +61,14 @@ impl<'c> Emit<'c, '_> {
         if index.len() != extents.len() {
             return Err(bad());
         }
-        let (mut flat, mut stride) = (Dim::from(0), Dim::from(1));
-        for (x, d) in index.iter().zip(&extents).rev() {
-            flat = flat + x.clone() * stride.clone();
-            stride = stride * d.clone();
-        }
+        let packed = match buf {
+            Buf::Arg(i) => k.args.get(i as usize).and_then(|a| a.packed.as_ref()),
+            Buf::Local(_) => None,
+        };
+        let flat = match packed {
+            Some(p) => p.flat(&index, &extents),
+            None => crate::kernel::row_major(&index, &extents),
+        };
         Ok(Place { base, dtype, elem, index, extents, flat, buf })
     }
 
@@ -71,15 +77,16 @@ impl<'c> Emit<'c, '_> {
         let place = self.place(load.from, &load.index)?;
         let zero = Scalar { dtype: place.dtype, bits: 0 };
         let v = match &load.mode {
-            Mode::Proved => self.read_at(&place, None, zero)?,
+            Mode::Proved => self.read_at(&place, None, zero, false)?,
             Mode::Fill(p, fill) => {
                 let mask = self.pred(p)?;
-                self.read_at(&place, Some(mask), *fill)?
+                let by_row = self.innermost.is_some_and(|(label, _)| !mentions(p, label));
+                self.read_at(&place, Some(mask), *fill, by_row)?
             }
             Mode::Trap(site, p) => {
                 let mask = self.pred(p)?;
                 self.check(&place, Some(mask), *site)?;
-                self.read_at(&place, Some(mask), zero)?
+                self.read_at(&place, Some(mask), zero, false)?
             }
         };
         if place.dtype == DType::Bool {
@@ -106,15 +113,31 @@ impl<'c> Emit<'c, '_> {
         Ok(())
     }
 
-    fn read_at(&mut self, place: &Place<'c>, mask: Option<V<'c>>, fill: Scalar) -> R<V<'c>> {
+    /// `by_row`: the mask is the same all along the innermost reduction label.
+    fn read_at(&mut self, place: &Place<'c>, mask: Option<V<'c>>, fill: Scalar, by_row: bool) -> R<V<'c>> {
         let mask = mask.filter(|m| known(*m).is_none_or(|k| k == 0));
         let align = place.dtype.size() as u32;
-        match self.walk(&place.flat)? {
+        let walk = self.walk(&place.flat)?;
+        let mask = match (&walk, self.vector.and_then(|v| v.active), mask) {
+            (Walk::Still(_), ..) | (_, None, _) => mask,
+            (_, active, None) => active,
+            (_, Some(active), Some(m)) => Some(self.ir.op(Op::And, active, m)?),
+        };
+        match walk {
             Walk::Still(at) => {
-                let p = self.ir.at(place.elem, place.base, at)?;
-                let Some(m) = mask else { return self.load_noted(place, place.elem, p, align) };
+                let Some(m) = mask else {
+                    let p = self.ir.at(place.elem, place.base, at)?;
+                    return self.load_noted(place, place.elem, p, align);
+                };
                 let some = self.ir.any(m)?;
-                let p = self.choose(some, p, fill, 1)?;
+                let row = if by_row { self.chosen_row(place, some, fill)? } else { None };
+                let p = match row {
+                    Some(p) => p,
+                    None => {
+                        let p = self.ir.at(place.elem, place.base, at)?;
+                        self.choose(some, p, fill, 1)?
+                    }
+                };
                 let v = self.load_noted(place, place.elem, p, align)?;
                 if lanes(m) == 1 {
                     return Ok(v);
@@ -123,7 +146,7 @@ impl<'c> Emit<'c, '_> {
                 self.ir.select(m, v, fill)
             }
             Walk::Unit(at) => {
-                let width = self.vector.map_or(1, |v| v.1);
+                let width = self.vector.map_or(1, |v| v.width);
                 let t = self.ir.widen(place.elem, width);
                 let p = self.ir.at(place.elem, place.base, at)?;
                 match mask {
@@ -176,6 +199,24 @@ impl<'c> Emit<'c, '_> {
         }
     }
 
+    /// As [`Emit::choose`] where the place moves along the innermost reduction label and the condition does not: the choice is
+    /// between the start of the row and a row of constants, so that it can be made before the loop.
+    fn chosen_row(&mut self, place: &Place<'c>, c: V<'c>, fill: Scalar) -> R<Option<PointerValue<'c>>> {
+        let Some((label, extent)) = self.innermost else { return Ok(None) };
+        let Some((step, rest)) = place.flat.affine(label) else { return Ok(None) };
+        let Some(last) = step.as_const().filter(|s| *s >= 0).and_then(|s| s.checked_mul(extent - 1)) else {
+            return Ok(None);
+        };
+        if extent < 2 || last >= MOST_FILL {
+            return Ok(None);
+        }
+        let at = self.dim(&rest)?;
+        let p = self.ir.at(place.elem, place.base, at)?;
+        let p = self.choose(c, p, fill, (last + 1) as u32)?;
+        let along = self.dim(&(step * Dim::label(label)))?;
+        Ok(Some(self.ir.at(place.elem, p, along)?))
+    }
+
     fn fill_slot(&mut self, fill: Scalar, width: u32) -> R<PointerValue<'c>> {
         let key = (fill.dtype, fill.bits, width);
         if let Some(&p) = self.fills.get(&key) {
@@ -188,7 +229,7 @@ impl<'c> Emit<'c, '_> {
         g.set_constant(true);
         g.set_linkage(Linkage::Private);
         g.set_unnamed_address(inkwell::values::UnnamedAddress::Global);
-        g.set_alignment((fill.dtype.size() as u32 * width).next_power_of_two());
+        g.set_alignment((fill.dtype.size() as u32 * width).next_power_of_two().min(64));
         self.fills.insert(key, g.as_pointer_value());
         Ok(g.as_pointer_value())
     }
@@ -245,8 +286,14 @@ impl<'c> Emit<'c, '_> {
                 self.put(&place, at, last, align)
             }
             Walk::Unit(at) => {
-                let value = self.ir.splat(value, self.vector.map_or(1, |v| v.1))?;
-                self.put(&place, at, value, align)
+                let value = self.ir.splat(value, self.vector.map_or(1, |v| v.width))?;
+                match self.vector.and_then(|v| v.active) {
+                    None => self.put(&place, at, value, align),
+                    Some(mask) => self.put_active(&place, at, value, mask, align),
+                }
+            }
+            Walk::Each(_) if self.vector.is_some_and(|v| v.active.is_some()) => {
+                Err(internal(self.kernel, "a part of a vector that is stored to places apart"))
             }
             Walk::Each(places) => {
                 for (i, at) in places.into_iter().enumerate() {
@@ -258,10 +305,25 @@ impl<'c> Emit<'c, '_> {
         }
     }
 
+    fn put_active(&self, place: &Place<'c>, at: V<'c>, value: V<'c>, mask: V<'c>, align: u32) -> R<()> {
+        let p = self.ir.at(place.elem, place.base, at)?;
+        let ptr = self.ir.ctx.ptr_type(AddressSpace::default()).into();
+        self.ir.masked_store(value, p.into(), mask, ptr, align)
+    }
+
     fn put(&self, place: &Place<'c>, at: V<'c>, value: V<'c>, align: u32) -> R<()> {
         let p = self.ir.at(place.elem, place.base, at)?;
         let i = self.ir.store(p, value, align)?;
         self.note_alias(i, place.buf);
         Ok(())
     }
+}
+
+fn mentions(p: &Pred, label: u32) -> bool {
+    let hit = std::cell::Cell::new(false);
+    p.map(&|d| {
+        hit.set(hit.get() || d.any_leaf(|a| *a == Atom::Label(label)));
+        d.clone()
+    });
+    hit.get()
 }

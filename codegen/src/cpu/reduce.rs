@@ -2,7 +2,7 @@
 //! live in a stack array; while whole rounds of lanes are taken they are held in registers.
 
 use super::build::{Emitter, Op, R, T, V, known};
-use super::emit::Emit;
+use super::emit::{Emit, Lanes};
 use super::internal;
 use super::stage::Axis;
 use crate::kernel::Stage;
@@ -33,7 +33,7 @@ impl<'c> Emit<'c, '_> {
             return Err(internal(self.kernel, &format!("a reduction of {lanes} partials")));
         }
         let types: Vec<DType> = r.init.iter().map(|i| i.dtype).collect();
-        let width = self.vector.map_or(1, |v| v.1);
+        let width = self.vector.map_or(1, |v| v.width);
         let mut arrays = Vec::new();
         for &d in &types {
             let t = self.ir.mem(d).map(|t| self.ir.widen(t, width));
@@ -107,7 +107,8 @@ impl<'c> Emit<'c, '_> {
         self.blocks(whole, left, sizes, &mut |e, i, size| {
             let at = e.ir.op(Op::And, i, e.ir.i64(lanes - 1))?;
             e.lanes_in_red(label, i, size as u32, &mut |e| e.step_in_memory(s, r, p, at, size as u32))
-        })
+        })?;
+        Ok(())
     }
 
     #[allow(clippy::too_many_arguments)] // the parts of one loop
@@ -174,7 +175,14 @@ impl<'c> Emit<'c, '_> {
         w: u32,
         body: &mut dyn FnMut(&mut Self) -> R<()>,
     ) -> R<()> {
-        if w > 1 { self.lanes_of(label, base, w, body) } else { self.scoped(label, base, body) }
+        if w == 1 {
+            return self.scoped(label, base, body);
+        }
+        self.depth += 1;
+        let lanes = Lanes { label, width: w, base, depth: self.depth, aligned: true, active: None };
+        let r = self.lanes_of(lanes, body);
+        self.depth -= 1;
+        r
     }
 
     fn step_in_memory(&mut self, s: &Stage, r: &Reducer, p: &Partials<'c>, at: V<'c>, w: u32) -> R<()> {

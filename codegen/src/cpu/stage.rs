@@ -1,11 +1,12 @@
-//! Stages as loop nests: axes in order with the vector label innermost, whole vectors first and single elements after,
-//! results through `post` to the stores. How results over reduction labels come about is in reduce.rs and contract.rs.
+//! Stages as loop nests: axes in order with the vector label innermost, whole vectors first and then a partial one or
+//! single elements; of a contraction with rows, blocks of rows inside blocks of vectors. Results go through `post` to the stores. How results over reduction labels come about is in reduce.rs and contract.rs.
 
-use super::build::{Emitter, R, V, known};
-use super::emit::Emit;
+use super::build::{Emitter, Op, R, V, known};
+use super::emit::{Emit, LANE, Lanes};
 use super::internal;
 use crate::kernel::{Kind, Stage};
 use crate::schedule::StageSchedule;
+use inkwell::IntPredicate;
 use tgc_ir::class::Combine;
 use tgc_ir::types::{Atom, Dim, Pred};
 
@@ -15,20 +16,40 @@ const MOST_INSTRUCTIONS: i64 = 256;
 /// A loop: label, first value, number of values.
 pub(super) type Axis<'c> = (u32, V<'c>, V<'c>);
 
-/// Points taken at once: several vectors along one label, or one single point.
+/// Points taken at once: several vectors along one label, at several positions of another, or one single point.
 pub(super) struct Copies<'c> {
-    label: Option<u32>,
-    /// Lanes of each.
+    /// Positions of the rows' label.
+    rows: Option<(u32, Vec<V<'c>>)>,
+    /// Lanes of each vector.
     pub(super) width: u32,
-    /// First value of the label in each.
-    bases: Vec<V<'c>>,
+    /// Each vector; none: scalars.
+    vectors: Vec<Lanes<'c>>,
+    /// Loop depth at which the rows are known.
+    depth: u32,
 }
 
 impl Copies<'_> {
     /// How many.
     pub(super) fn count(&self) -> usize {
-        self.bases.len().max(1)
+        self.rows.as_ref().map_or(1, |r| r.1.len()) * self.vectors.len().max(1)
     }
+}
+
+/// The vector label of a stage and how it is run.
+#[derive(Clone, Copy)]
+struct Columns<'c> {
+    axis: Axis<'c>,
+    width: i64,
+    aligned: bool,
+    /// What is left after whole vectors is one vector with lanes switched off.
+    partial: bool,
+}
+
+/// Most vectors side by side in a block.
+const MOST_VECTORS: i64 = 8;
+
+fn prev_power_of_two(n: i64) -> i64 {
+    1 << (63 - n.max(1).leading_zeros())
 }
 
 /// True if an index depends on values read.
@@ -57,26 +78,120 @@ impl<'c> Emit<'c, '_> {
         for (label, extent) in &s.inner {
             axes.push((*label, self.ir.i64(0), self.extent(extent)?));
         }
-        let ordered = s.stores.iter().any(|st| st.op != Combine::Set || st.index.iter().any(has_node_value));
-        let at = axes.iter().position(|a| Some(a.0) == plan.vector && plan.width > 1 && !ordered);
-        let vector = at.map(|at| axes.remove(at));
-        self.loops(&axes, &mut |e| match vector {
-            None => e.point(s, plan, &Copies { label: None, width: 1, bases: Vec::new() }),
-            Some((label, lo, len)) => {
-                let width = i64::from(plan.width);
+        let columns = self.columns(s, plan, &mut axes);
+        let rows = plan.rows.and_then(|(label, count)| {
+            let at = axes.iter().position(|a| a.0 == label)?;
+            Some((axes.remove(at), i64::from(count)))
+        });
+        self.loops(&axes, &mut |e| match (columns, rows) {
+            (None, _) => {
+                // Rows without vectors are single points.
+                let rest: Vec<Axis<'c>> = rows.iter().map(|r| r.0).collect();
+                let one = Copies { rows: None, width: 1, vectors: Vec::new(), depth: e.depth };
+                e.loops(&rest, &mut |e| e.point(s, plan, &one))
+            }
+            (Some(c), None) => {
                 let unroll = e.copies(s, plan);
-                let sizes: Vec<i64> =
-                    if unroll > 1 { vec![width * unroll, width, 1] } else { vec![width, 1] };
-                e.blocks(lo, len, &sizes, &mut |e, first, size| {
-                    let width = if size == 1 { 1 } else { width };
-                    let mut bases = vec![first];
-                    for u in 1..size / width {
-                        bases.push(e.ir.op(super::build::Op::Add, first, e.ir.i64(u * width))?);
-                    }
-                    e.point(s, plan, &Copies { label: Some(label), width: width as u32, bases })
+                e.each_columns(c, unroll, &mut |e, vectors| {
+                    let width = vectors.first().map_or(1, |v| v.width);
+                    e.point(s, plan, &Copies { rows: None, width, vectors, depth: e.depth })
                 })
             }
+            (Some(c), Some((axis, most))) => e.blocked(s, plan, c, axis, most),
         })
+    }
+
+    /// Takes the vector label out of the axes.
+    fn columns(&self, s: &Stage, plan: StageSchedule, axes: &mut Vec<Axis<'c>>) -> Option<Columns<'c>> {
+        let ordered = s.stores.iter().any(|st| st.op != Combine::Set || st.index.iter().any(has_node_value));
+        let at = axes.iter().position(|a| Some(a.0) == plan.vector && plan.width > 1 && !ordered)?;
+        let axis = axes.remove(at);
+        let first = known(axis.1).map(|lo| lo % i64::from(plan.width) == 0);
+        let tile = self.tile_multiple(axis.0, plan.width);
+        let aligned = first.unwrap_or(tile);
+        let panels = if aligned { plan.width } else { 0 };
+        let partial = self.target.masks(&crate::schedule::widths(self.kernel, s, axis.0, panels));
+        Some(Columns { axis, width: i64::from(plan.width), aligned, partial })
+    }
+
+    /// Runs `body` for blocks of up to `unroll` vectors along the vector label.
+    fn each_columns(
+        &mut self,
+        c: Columns<'c>,
+        unroll: i64,
+        body: &mut dyn FnMut(&mut Self, Vec<Lanes<'c>>) -> R<()>,
+    ) -> R<()> {
+        let (label, lo, len) = c.axis;
+        let mut sizes: Vec<i64> = [unroll, unroll / 4].into_iter().filter(|u| *u > 1).collect();
+        sizes.push(1);
+        let mut sizes: Vec<i64> = sizes.into_iter().map(|u| u * c.width).collect();
+        if !c.partial {
+            sizes.push(1);
+        }
+        let (from, left) = self.blocks(lo, len, &sizes, &mut |e, first, size| {
+            let width = if size == 1 { 1 } else { c.width };
+            let mut vectors = Vec::new();
+            for u in 0..size / width {
+                let base = if u == 0 { first } else { e.ir.op(Op::Add, first, e.ir.i64(u * width))? };
+                let (width, depth) = (width as u32, e.depth);
+                vectors.push(Lanes { label, width, base, depth, aligned: c.aligned, active: None });
+            }
+            body(e, vectors)
+        })?;
+        if !c.partial || known(left) == Some(0) {
+            return Ok(());
+        }
+        let some = self.ir.icmp(IntPredicate::SGT, left, self.ir.i64(0))?;
+        self.when(some, &mut |e| {
+            let (width, depth) = (c.width as u32, e.depth);
+            let active = Some(e.ir.icmp(IntPredicate::SLT, e.ir.iota(width), left)?);
+            body(e, vec![Lanes { label, width, base: from, depth, aligned: c.aligned, active }])
+        })
+    }
+
+    /// Blocks of rows inside blocks of vectors: as many whole blocks of `most` rows as fit, then smaller ones with more
+    /// vectors each, so that there are about as many chains side by side.
+    fn blocked(
+        &mut self,
+        s: &Stage,
+        plan: StageSchedule,
+        c: Columns<'c>,
+        rows: Axis<'c>,
+        most: i64,
+    ) -> R<()> {
+        let (label, mut from, mut left) = rows;
+        for size in [most, 4, 2, 1].into_iter().filter(|r| *r == most || *r < most) {
+            if known(left) == Some(0) {
+                break;
+            }
+            let whole = self.whole(left, size)?;
+            let to = self.ir.op(Op::Add, from, whole)?;
+            let some = self.ir.icmp(IntPredicate::SLT, from, to)?;
+            if known(some) != Some(0) {
+                let unroll = prev_power_of_two(i64::from(plan.unroll) * most / size).min(MOST_VECTORS);
+                self.when(some, &mut |e| {
+                    e.each_columns(c, unroll, &mut |e, vectors| {
+                        let width = vectors.first().map_or(1, |v| v.width);
+                        e.each(from, to, size, &mut |e, first| {
+                            let mut at = vec![first];
+                            for r in 1..size {
+                                at.push(e.ir.op(Op::Add, first, e.ir.i64(r))?);
+                            }
+                            let depth = e.depth + 1;
+                            let copies =
+                                Copies { rows: Some((label, at)), width, vectors: vectors.clone(), depth };
+                            e.depth += 1;
+                            let r = e.point(s, plan, &copies);
+                            e.depth -= 1;
+                            r
+                        })
+                    })
+                })?;
+            }
+            left = self.less(left, whole)?;
+            from = to;
+        }
+        Ok(())
     }
 
     /// Vectors taken at once: what the schedule asks for, less where that would be more code than registers can serve.
@@ -96,30 +211,29 @@ impl<'c> Emit<'c, '_> {
         if known(len) == Some(1) {
             return self.scoped(label, lo, &mut |e| e.loops(rest, body));
         }
-        let hi = self.ir.op(super::build::Op::Add, lo, len)?;
+        let hi = self.ir.op(Op::Add, lo, len)?;
         self.each(lo, hi, 1, &mut |e, i| e.scoped(label, i, &mut |e| e.loops(rest, body)))
     }
 
-    /// Runs `body` where a label has `width` lanes from `base` on.
-    pub(super) fn lanes_of<X>(
-        &mut self,
-        label: u32,
-        base: V<'c>,
-        width: u32,
-        body: &mut dyn FnMut(&mut Self) -> R<X>,
-    ) -> R<X> {
-        let (v, vector) = if width == 1 {
-            (base, None)
+    /// Runs `body` where a label has the lanes given.
+    pub(super) fn lanes_of<X>(&mut self, lanes: Lanes<'c>, body: &mut dyn FnMut(&mut Self) -> R<X>) -> R<X> {
+        let (v, vector) = if lanes.width == 1 {
+            (lanes.base, None)
         } else {
-            (self.ir.op(super::build::Op::Add, base, self.ir.iota(width))?, Some((label, width, base)))
+            (self.ir.op(Op::Add, lanes.base, self.ir.iota(lanes.width))?, Some(lanes))
         };
+        let name = self.named.insert(LANE.to_string(), (lanes.base, lanes.depth));
         let before = std::mem::replace(&mut self.vector, vector);
         let mut out = None;
-        let r = self.scoped(label, v, &mut |e| {
+        let r = self.scoped_at(lanes.label, (v, lanes.depth), &mut |e| {
             out = Some(body(e)?);
             Ok(())
         });
         self.vector = before;
+        match name {
+            Some(n) => self.named.insert(LANE.to_string(), n),
+            None => self.named.remove(LANE),
+        };
         r?;
         out.ok_or_else(|| internal(self.kernel, "a vector that was not built"))
     }
@@ -131,10 +245,20 @@ impl<'c> Emit<'c, '_> {
         u: usize,
         body: &mut dyn FnMut(&mut Self) -> R<X>,
     ) -> R<X> {
-        match (c.label, c.bases.get(u)) {
-            (Some(label), Some(&base)) => self.lanes_of(label, base, c.width, body),
-            _ => body(self),
+        let count = c.vectors.len().max(1);
+        let mut out = None;
+        let mut columns = |e: &mut Self| -> R<()> {
+            out = Some(match c.vectors.get(u % count) {
+                Some(&lanes) => e.lanes_of(lanes, body)?,
+                None => body(e)?,
+            });
+            Ok(())
+        };
+        match c.rows.as_ref().and_then(|(label, at)| Some((*label, *at.get(u / count)?))) {
+            Some((label, at)) => self.scoped_at(label, (at, c.depth), &mut columns)?,
+            None => columns(self)?,
         }
+        out.ok_or_else(|| internal(self.kernel, "a copy that was not built"))
     }
 
     /// The stage's loads, for its expression.

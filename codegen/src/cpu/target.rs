@@ -123,6 +123,15 @@ impl Target {
         self.features.iter().any(|f| f == feature)
     }
 
+    /// True if single lanes of vectors of elements of all these sizes (in bytes) can be read and written alone.
+    pub(super) fn masks(&self, sizes: &[usize]) -> bool {
+        match self.isa.vector_bytes {
+            64 => !sizes.is_empty(),
+            32 => !sizes.is_empty() && sizes.iter().all(|s| matches!(s, 4 | 8)),
+            _ => false,
+        }
+    }
+
     /// True if this process's CPU has all features.
     pub fn runs_here(&self) -> bool {
         let have = tgc_runtime::host_features();

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use super::Image;
-use crate::kernel::{Kernel, Role};
+use crate::kernel::{Arg, Kernel, Role};
 use crate::schedule::{Schedule, scratch, tile_count};
 use std::ptr::NonNull;
 use tgc_ir::tensor::{Data, Tensor};
@@ -103,7 +103,15 @@ pub(crate) fn run(
     at_end: bool,
     grain: i64,
 ) -> Result<(), i32> {
-    let buffers: Vec<Guarded> = args.iter().map(|t| Guarded::new(t.data.bytes(), at_end)).collect();
+    let bytes = |(a, t): (&Arg, &Tensor)| match &a.packed {
+        Some(p) => {
+            let dims: Vec<u64> = t.shape.iter().map(|&d| d as u64).collect();
+            p.pack(t.data.bytes(), &dims, t.dtype.size())
+        }
+        None => t.data.bytes().to_vec(),
+    };
+    let given: Vec<Vec<u8>> = kernel.args.iter().zip(args.iter()).map(bytes).collect();
+    let buffers: Vec<Guarded> = given.iter().map(|b| Guarded::new(b, at_end)).collect();
     let pointers: Vec<*mut u8> = buffers.iter().map(|b| b.at.as_ptr()).collect();
     let bytes = value(&scratch(kernel, schedule), kernel, params) as usize;
     let memory = Guarded::new(&vec![0xa5; bytes], at_end);
@@ -119,11 +127,12 @@ pub(crate) fn run(
         }
         end = begin;
     }
-    for ((t, b), a) in args.iter_mut().zip(&buffers).zip(&kernel.args) {
+    for (((t, b), a), given) in args.iter_mut().zip(&buffers).zip(&kernel.args).zip(&given) {
         if matches!(a.role, Role::In | Role::Const) {
-            assert!(t.data.bytes() == b.bytes(), "an input was written");
+            assert!(*given == b.bytes(), "an input was written");
+        } else {
+            t.data = Data::new(b.bytes());
         }
-        t.data = Data::new(b.bytes());
     }
     Ok(())
 }

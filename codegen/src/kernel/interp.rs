@@ -38,7 +38,8 @@ fn fault(k: &Kernel, message: String) -> Stop {
     Stop::Fault(Box::new(Diag::error("E-KRN-020", message).at(&Loc::new(format!("kernel {}", k.name)))))
 }
 
-/// Runs a kernel, which is verified first, on dense arguments; output arguments come in with their final shape and are replaced.
+/// Runs a kernel, which is verified first, on dense row-major arguments (packed ones too: how they lie changes no
+/// result); output arguments come in with their final shape and are replaced.
 pub fn run(kernel: &Kernel, params: &[i64], args: &mut [Tensor]) -> Result<(), Stop> {
     run_tiled(kernel, params, args, None)
 }
@@ -56,12 +57,6 @@ pub fn run_tiled(
     }
     if params.len() != kernel.params.len() || args.len() != kernel.args.len() {
         return Err(fault(kernel, format!("{} parameters and {} arguments given", params.len(), args.len())));
-    }
-    if let Some(p) = kernel.args.iter().find(|a| a.packed.is_some()) {
-        return Err(fault(
-            kernel,
-            format!("`{}` is packed; the interpreter reads row-major arguments", p.name),
-        ));
     }
     let mut labels: Vec<u32> = (0..kernel.grid.len() as u32).collect();
     collect_labels(&kernel.body, &mut labels);

@@ -12,16 +12,19 @@
 
 mod bounds;
 pub mod interp;
+mod packed;
 #[cfg(test)]
 pub(crate) mod random;
 pub(crate) mod reuse;
 pub mod text;
 pub mod verify;
 
+pub use packed::Packed;
+
 use std::sync::Arc;
 use tgc_ir::class::{Combine, Reducer};
 use tgc_ir::scalar::{Expr, Scalar};
-use tgc_ir::types::{DType, Dim, Pred};
+use tgc_ir::types::{Atom, DType, Dim, Pred};
 
 /// One kernel.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,13 +70,6 @@ pub enum Role {
     InOut,
     /// A weight.
     Const,
-}
-
-/// Layout of a packed weight `[k, n]`: panels of `width` columns, `[n / width][k][width]`, the last padded with zeros.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packed {
-    /// Columns of a panel.
-    pub width: u32,
 }
 
 /// A buffer that lives for one tile (scratch memory of the worker).
@@ -247,4 +243,56 @@ impl Kernel {
             Buf::Local(i) => self.locals.get(i as usize).map_or(DType::Bool, |l| l.dtype),
         }
     }
+}
+
+/// Position of the element at `index` from a buffer's first one, where accesses can be compared by it: tiles of locals
+/// count as `%tile0` .. long. None for rings and wrong numbers of indices.
+pub(crate) fn flat(k: &Kernel, buf: Buf, index: &[Dim]) -> Option<Dim> {
+    let (dims, packed): (Vec<Dim>, _) = match buf {
+        Buf::Arg(i) => {
+            let a = k.args.get(i as usize)?;
+            (a.dims.clone(), a.packed.as_ref())
+        }
+        Buf::Local(i) => {
+            let extent = |a: &LocalAxis| match a {
+                LocalAxis::Tile { grid, .. } => Some(Dim::sym(&format!("%tile{grid}"))),
+                LocalAxis::Full(d) => Some(d.clone()),
+                LocalAxis::Ring(_) => None,
+            };
+            (k.locals.get(i as usize)?.axes.iter().map(extent).collect::<Option<_>>()?, None)
+        }
+    };
+    if dims.len() != index.len() {
+        return None;
+    }
+    Some(match packed {
+        Some(p) => p.flat(index, &dims),
+        None => row_major(index, &dims),
+    })
+}
+
+/// Position of the element at `index` of a dense row-major buffer.
+pub(crate) fn row_major(index: &[Dim], extents: &[Dim]) -> Dim {
+    index.iter().zip(extents).fold(Dim::from(0), |at, (x, d)| at * d.clone() + x.clone())
+}
+
+/// `d` with `floordiv(label + r, p)` replaced by a name where it is the same for `width` neighbours that start at a multiple
+/// of their number, which divides r and p. Only good for seeing how `d` moves along the label. A width of 0 is for
+/// neighbours that start anywhere.
+pub(crate) fn without_panels(d: &Dim, label: u32, width: u32) -> Dim {
+    let width = i128::from(width);
+    let still = |a: &Atom| match a {
+        Atom::FloorDiv(x, p) if width > 0 && p.as_const().is_some_and(|p| i128::from(p) % width == 0) => {
+            x.affine(label).is_some_and(|(c, r)| {
+                c.is(1) && r.constant() % width == 0 && r.terms().all(|(k, _)| k % width == 0)
+            })
+        }
+        _ => false,
+    };
+    let mut sum = Dim::from(d.constant());
+    for (coeff, atoms) in d.terms() {
+        let factors = atoms.iter().map(|a| if still(a) { Dim::sym("%panel") } else { Dim::atom(a.clone()) });
+        sum = sum + Dim::from(coeff) * factors.product();
+    }
+    sum
 }

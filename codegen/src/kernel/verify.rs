@@ -24,7 +24,7 @@
 //! 15. Sites exist.
 //! 16. Indices of loads and stores are inside their buffer wherever this can be told: an index over labels that leaves it
 //!     at some point is refused.
-//! 17. Buffers hold types that can be computed with; packed arguments are weights of rank 2.
+//! 17. Buffers hold types that can be computed with; a packed argument is a weight, its order a permutation of its axes.
 //!
 //! Not checked, trusted as machine code is: bounds that need a relation between parameters (broadcasts of unknown dims,
 //! symbolic slices), that outputs and locals are covered, that overlapping stores of one stage agree when indices hold
@@ -146,10 +146,14 @@ impl<'k> Checker<'k> {
             }
         }
         for a in k.args.iter().filter(|a| a.packed.is_some()) {
-            if a.role != Role::Const || a.dims.len() != 2 || a.packed.is_some_and(|p| p.width == 0) {
+            let fits = a.packed.as_ref().is_none_or(|p| p.fits(a.dims.len()));
+            if a.role != Role::Const || !fits {
                 self.fault(
                     "E-KRN-017",
-                    format!("only a weight of rank 2 can be packed, `{}` is not one", a.name),
+                    format!(
+                        "`{}` cannot be packed so: a weight can, along one axis, in an order of all its axes",
+                        a.name
+                    ),
                 );
             }
         }

@@ -1,8 +1,12 @@
 //! Lowering: one fused region of the tensor graph to one kernel. `plan` decides which values get a stage of their own,
 //! `read` inlines the others into the stages that read them, `stage` builds a stage by class, `post` merges light
-//! epilogues, `params` turns the entry's symbols into dim parameters. Works on classes, never on ops.
+//! epilogues, `pack` chooses how weights lie, `collapse` joins labels, `panels` copies operands of
+//! contractions, `params` turns the entry's symbols into dim parameters. Works on classes, never on ops.
 
+mod collapse;
 pub mod math;
+mod pack;
+mod panels;
 mod params;
 mod plan;
 mod post;
@@ -71,6 +75,9 @@ pub fn lower_region(region: &Graph, symbols: &SymTable, consts: &[bool]) -> Resu
     }
     let sites = reader.sites();
     post::merge(&mut kernel);
+    pack::choose(&mut kernel);
+    collapse::collapse(&mut kernel);
+    panels::add(&mut kernel);
     let dims = params::extract(&mut kernel);
     let label = label(&cx);
     Ok(Lowered { kernel, dims, sites, label })

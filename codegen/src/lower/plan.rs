@@ -5,7 +5,7 @@ use super::Cx;
 use std::collections::{BTreeMap, BTreeSet};
 use tgc_ir::class::Class;
 use tgc_ir::graph::{NodeId, Value};
-use tgc_ir::scalar::{ENode, Un};
+use tgc_ir::scalar::{ENode, Expr, Un};
 
 /// Cost of evaluating a value's inlined expression once, in simple operations, from which sharing pays.
 const SHARE_FROM: u64 = 4;
@@ -84,7 +84,7 @@ fn costs(cx: &Cx<'_>, order: &[NodeId]) -> BTreeMap<NodeId, u64> {
     let mut costs: BTreeMap<NodeId, u64> = BTreeMap::new();
     for &id in order {
         let own: u64 = match cx.classes.get(&id) {
-            Some(Class::Map(m)) => m.expr.nodes.iter().map(|n| node_cost(&n.0)).sum(),
+            Some(Class::Map(m)) => cost(&m.expr),
             Some(Class::View(v)) => v.pieces.len() as u64 - 1 + u64::from(v.fill.is_some()),
             Some(Class::Index(_)) => 4,
             _ => 0,
@@ -99,6 +99,11 @@ fn costs(cx: &Cx<'_>, order: &[NodeId]) -> BTreeMap<NodeId, u64> {
         costs.insert(id, own.saturating_add(below));
     }
     costs
+}
+
+/// Simple operations that a scalar program takes.
+pub(crate) fn cost(e: &Expr) -> u64 {
+    e.nodes.iter().map(|n| node_cost(&n.0)).sum()
 }
 
 fn node_cost(n: &ENode) -> u64 {

@@ -1,6 +1,7 @@
 //! Merges a stage that only finishes what a reducing stage stored into that stage's `post`, so that the value never
 //! goes through memory.
 
+use super::plan::cost;
 use crate::kernel::{Buf, Item, Kernel, Kind, Load, Mode, Stage};
 use std::collections::BTreeMap;
 use tgc_ir::scalar::{ENode, Expr};
@@ -8,6 +9,9 @@ use tgc_ir::types::{Atom, Dim};
 
 /// Largest number of nodes moved into a `post`.
 const LIMIT: usize = 64;
+/// Cost up to which a program is run on a contraction's whole register block at once; costlier ones would spill it, and
+/// run over the tile in memory.
+const HEAVY: u64 = 11;
 
 /// Merges where possible, then drops locals that nothing uses.
 pub(crate) fn merge(kernel: &mut Kernel) {
@@ -39,7 +43,8 @@ fn merged(kernel: &Kernel, a: &Stage, b: &Stage) -> Option<Stage> {
         && a.over == b.over
         && a.inner.len() == b.inner.len()
         && a.inner.iter().zip(&b.inner).all(|(x, y)| x.1 == y.1)
-        && b.expr.nodes.len() <= LIMIT;
+        && b.expr.nodes.len() <= LIMIT
+        && (!matches!(a.kind, Kind::Contract { .. }) || cost(&b.expr) <= HEAVY);
     let reads = b.loads.iter().any(|l| l.from == one_local.to);
     if !fits || !reads || readers(kernel, one_local.to) != 1 {
         return None;

@@ -40,6 +40,14 @@ impl Schedule {
                 ),
             );
         }
+        let mut axes = self.order.clone();
+        axes.sort_unstable();
+        if !axes.into_iter().eq(0..kernel.grid.len() as u32) {
+            return fail(
+                whole(),
+                format!("tiles in the order {:?}, which is no order of all grid axes", self.order),
+            );
+        }
         if let Some(t) = self.tiles.iter().find(|t| **t == 0 || **t > MAX_TILE) {
             return fail(whole(), format!("a tile of {t} elements; allowed are 1 to {MAX_TILE}"));
         }
@@ -56,8 +64,16 @@ impl Schedule {
 }
 
 fn stage(s: &Stage, plan: &StageSchedule) -> Result<(), String> {
-    if plan.block != (1, 1) {
-        return Err(format!("a register block of {:?}; blocking is not built yet, use (1, 1)", plan.block));
+    if let Some((label, count)) = plan.rows {
+        if !row_labels(s, plan.vector).contains(&label) {
+            return Err(format!(
+                "rows of label #{label}; labels that can be: {:?}",
+                row_labels(s, plan.vector)
+            ));
+        }
+        if !(1..=16).contains(&count) {
+            return Err(format!("{count} rows; allowed are 1 to 16"));
+        }
     }
     if !(1..=8).contains(&plan.unroll) {
         return Err(format!("unroll {}; allowed are 1 to 8", plan.unroll));
@@ -83,6 +99,14 @@ pub(super) fn vectorisable(s: &Stage) -> Vec<u32> {
         st.op != Combine::Set || st.index.iter().any(|d| d.any_leaf(|a| matches!(a, Atom::Val(_))))
     });
     if ordered { Vec::new() } else { s.over.iter().copied().chain(s.inner.iter().map(|l| l.0)).collect() }
+}
+
+/// Labels whose positions can be rows of a contraction's block beside this vector label.
+pub(super) fn row_labels(s: &Stage, vector: Option<u32>) -> Vec<u32> {
+    match (&s.kind, vector) {
+        (Kind::Contract { .. }, Some(v)) => vectorisable(s).into_iter().filter(|l| *l != v).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// The last reduction label of a `Reduce` whose lanes are a multiple of the width.

@@ -43,7 +43,8 @@ pub fn scratch(kernel: &Kernel, schedule: &Schedule) -> Dim {
     layout(kernel, schedule).1
 }
 
-/// Number of tiles of a launch, over the kernel's parameters; tiles are numbered row-major over the grid axes.
+/// Number of tiles of a launch, over the kernel's parameters; tiles are numbered row-major over the grid axes in the
+/// schedule's order.
 pub fn tile_count(kernel: &Kernel, schedule: &Schedule) -> Dim {
     let count = |(extent, tile): (&Dim, &u32)| {
         let tile = Dim::from(i64::from((*tile).max(1)));

@@ -9,6 +9,7 @@ mod random;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use choose::widths;
 pub use memory::{local_extents, local_offsets, scratch, tile_count};
 
 use crate::kernel::Kernel;
@@ -28,6 +29,8 @@ pub struct Isa {
 pub struct Schedule {
     /// Tile size on each grid axis, at least 1.
     pub tiles: Vec<u32>,
+    /// All grid axes, outermost first: tiles are numbered so that the last one's follow each other.
+    pub order: Vec<u32>,
     /// One for each stage in the order of [`Kernel::stages`].
     pub stages: Vec<StageSchedule>,
 }
@@ -42,29 +45,39 @@ pub struct StageSchedule {
     pub width: u32,
     /// Vectors taken at once, 1 to 8.
     pub unroll: u32,
-    /// Rows and columns of a Contract's register block; (1, 1) until blocking is built.
-    pub block: (u32, u32),
+    /// Of a `Contract` in vectors: another point label, and how many of its positions are taken side by side with the
+    /// vectors (the rows of its register block), 1 to 16.
+    pub rows: Option<(u32, u32)>,
+}
+
+impl StageSchedule {
+    /// One element at a time.
+    pub const SCALAR: StageSchedule = StageSchedule { vector: None, width: 1, unroll: 1, rows: None };
 }
 
 impl Schedule {
     /// Everything scalar, one tile size for all axes: valid for any kernel.
     pub fn scalar(kernel: &Kernel, tile: u32) -> Schedule {
-        let plain = StageSchedule { vector: None, width: 1, unroll: 1, block: (1, 1) };
-        Schedule { tiles: vec![tile.max(1); kernel.grid.len()], stages: vec![plain; kernel.stages().len()] }
+        let stages = vec![StageSchedule::SCALAR; kernel.stages().len()];
+        let axes = kernel.grid.len();
+        Schedule { tiles: vec![tile.max(1); axes], order: (0..axes as u32).collect(), stages }
     }
 }
 
 impl fmt::Display for Schedule {
-    /// One line: tile sizes, then vector label, width, unroll and block of each stage.
+    /// One line: tile sizes, then vector label, width, unroll and rows of each stage.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "tiles {:?}", self.tiles)?;
+        if !self.order.is_sorted() {
+            write!(f, " order {:?}", self.order)?;
+        }
         for s in &self.stages {
             match s.vector {
                 Some(l) => write!(f, "; #{l} x{} unroll {}", s.width, s.unroll)?,
                 None => write!(f, "; scalar unroll {}", s.unroll)?,
             }
-            if s.block != (1, 1) {
-                write!(f, " block {}x{}", s.block.0, s.block.1)?;
+            if let Some((l, n)) = s.rows {
+                write!(f, " rows #{l} x{n}")?;
             }
         }
         Ok(())

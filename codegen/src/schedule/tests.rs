@@ -58,7 +58,7 @@ fn check_refuses_by_rule() {
     refused(&|s| (s.stages[0].vector, s.stages[0].width) = (Some(1), 24), "powers of two");
     refused(&|s| (s.stages[0].vector, s.stages[0].width) = (Some(7), 8), "label #7");
     refused(&|s| (s.stages[1].vector, s.stages[1].width) = (Some(2), 8), "label #2");
-    refused(&|s| s.stages[0].block = (8, 2), "blocking");
+    refused(&|s| s.stages[0].rows = Some((0, 2)), "rows of label");
     assert!(good.check(&k, Isa { vector_bytes: 8, ..ISA }).is_err());
 }
 

@@ -1,6 +1,7 @@
 //! Imports a whole model: versions, the dims of its inputs, defaults and constants, outputs. Nodes are the work of
 //! `graph`.
 
+use super::bounds::Bounds;
 use super::check::Res;
 use super::graph::{Importer, Scope, Slot, default_opset, is_default_domain, used_names};
 use super::node::stop;
@@ -25,18 +26,41 @@ const NEWEST_IR: i64 = 14;
 /// From this IR version on, an initializer that is also an input is that input's default.
 const DEFAULTS_SINCE: i64 = 4;
 
+/// Imports after the first at most. What one learns rarely shows more to the next.
+const REPEATS: usize = 3;
+
 /// The model in `bytes`.
 pub(crate) fn run(bytes: Bytes, folder: Option<&Path>, opts: &ImportOptions) -> Result<Imported, Vec<Diag>> {
     let model = decode(bytes).map_err(|d| vec![*d])?;
     let Some(graph) = model.graph.as_ref() else { return Err(vec![no_graph("the file holds no graph")]) };
+    let mut bounds = Bounds::default();
+    let mut found = once(&model, graph, folder, opts, &bounds)?;
+    for _ in 0..REPEATS {
+        if !found.module.entries.values().any(|e| bounds.learn(&e.body)) {
+            break;
+        }
+        found = once(&model, graph, folder, opts, &bounds)?;
+    }
+    Ok(found)
+}
+
+/// One import, with what earlier ones learned about symbols.
+fn once(
+    model: &ModelProto,
+    graph: &GraphProto,
+    folder: Option<&Path>,
+    opts: &ImportOptions,
+    bounds: &Bounds,
+) -> Result<Imported, Vec<Diag>> {
     let mut im = Importer::new(Reader::new(folder), &model.functions);
-    versions(&mut im, &model);
+    versions(&mut im, model);
     let mut g = Graph::new("main");
     // with an opset out of range the nearest one shows what else is wrong
     let opset = default_opset(&model.opset_import).map(|v| v.clamp(OPSETS.0, OPSETS.1));
     let mut scope = Scope::top(opset);
     let used = used_names(graph);
-    inputs(&mut im, &mut g, &mut scope, &model, graph, opts);
+    inputs(&mut im, &mut g, &mut scope, model, graph, opts);
+    bounds.apply(&mut g);
     im.initializers(&mut g, &mut scope, graph, &used);
     im.nodes(&mut g, &mut scope, &graph.node);
     outputs(&mut im, &mut g, &scope, graph);

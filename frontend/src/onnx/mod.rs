@@ -3,6 +3,7 @@
 //!
 //! - `import`: versions, inputs and their dims, initializers, outputs
 //! - `graph`, `node`, `function`: lists of nodes, what one node's importer works with, the model's own functions
+//! - `bounds`: ranges of symbols that follow from guards
 //! - `composite`: operators that are not simply an IR op; `registry` finds these and the simple ones
 //! - `attrs`, `weights`, `check`: attributes, tensors, collected diagnostics
 //!
@@ -13,6 +14,7 @@
 //! 030 (warning) an output is declared otherwise.
 
 mod attrs;
+mod bounds;
 mod check;
 mod composite;
 mod function;

@@ -1,7 +1,9 @@
 //! Tests of the ONNX importer through its public functions: small models are built here, imported, verified and run by
 //! the interpreter against numbers worked out by hand.
 
+mod conv_transpose;
 mod dims;
+mod indexing;
 mod model;
 mod mutate;
 mod ops;

@@ -1,5 +1,6 @@
-//! `avg_pool(x)`: mean of each window of x [N, C, spatial..], summed in at least f32. Padding counts as zeros with
-//! `count_include_pad`, else it takes no part; what `ceil` adds beyond the padding never does.
+//! `avg_pool(x)`: mean of each window of x [N, C, spatial..] ([N, spatial.., C] with `channels_last`), summed in at least
+//! f32. Padding counts as zeros with `count_include_pad`, else it takes no part; what `ceil` adds beyond the padding
+//! never does.
 //!
 //! Constraints: avg_pool.c1 rank 3 or more, a float type; avg_pool.c2 one kernel extent, stride and dilation a spatial
 //! axis, two pads; avg_pool.c3 kernel, strides and dilations 1 or more, pads 0 or more; avg_pool.c4 the window fits in the
@@ -31,6 +32,8 @@ crate::op_struct! {
         ceil: bool = false,
         /// Padding counts as zeros.
         count_include_pad: bool = false,
+        /// Channels are the last axis.
+        channels_last: bool = false,
     }
 }
 
@@ -43,6 +46,7 @@ impl AvgPool {
             pads: &self.pads,
             dilations: &self.dilations,
             ceil: self.ceil,
+            channels_last: self.channels_last,
         }
     }
 
@@ -106,7 +110,8 @@ impl OpDef for AvgPool {
         parts::decompose(cx, |b, x| {
             let ends = |side: usize| -> Vec<Dim> {
                 let n = self.kernel.len();
-                [0, 0].iter().chain(&self.pads[side * n..][..n]).map(|&p| Dim::from(p)).collect()
+                let spatial = self.pads[side * n..][..n].iter().map(|&p| Dim::from(p));
+                pool.layout(out).order(Dim::from(0), Dim::from(0), spatial)
             };
             let zero = Scalar::from_f64(d, 0.0);
             let padded = b.op(Pad { before: ends(0), after: ends(1), value: zero }, x)?;
@@ -120,7 +125,12 @@ impl OpDef for AvgPool {
         })
     }
     fn grad(&self) -> Grad<Self> {
-        Grad::Rule(|op, cx| vec![Some(back(op, cx))])
+        Grad::Rule(|op, cx| {
+            let layout = op.pool().layout(&cx.b.ty(cx.operands[0]));
+            cx.channels_second(layout);
+            let g = back(&AvgPool { channels_last: false, ..op.clone() }, cx);
+            vec![Some(layout.restore(cx, g))]
+        })
     }
 }
 

@@ -1,5 +1,6 @@
-//! `batch_norm(x, scale, bias, mean, variance)`: `(x - mean) * (scale / sqrt(variance + epsilon)) + bias` with one value a
-//! channel (axis 1), in at least f32 and rounded once. This is the form for inference: the statistics are operands.
+//! `batch_norm(x, scale, bias, mean, variance)`: `x * s + (bias - mean * s)` with `s = scale / sqrt(variance + epsilon)`,
+//! one value a channel (axis 1), in at least f32 and rounded once. This is the form for inference: the statistics are
+//! operands, so that all but one product and one sum an element is known beforehand.
 //!
 //! Constraints: batch_norm.c1 the operands have float types; batch_norm.c2 x has rank 2 or more; batch_norm.c3 the others
 //! have shape [C]; batch_norm.c4 epsilon is finite and not negative.
@@ -61,9 +62,10 @@ impl OpDef for BatchNorm {
             let root = b.op(Sqrt {}, &[sum])?;
             let inverse = b.op(Reciprocal {}, &[root])?;
             let factor = b.op(Mul {}, &[channel[0], inverse])?;
-            let centred = b.op(Sub {}, &[value, channel[2]])?;
-            let scaled = b.op(Mul {}, &[centred, factor])?;
-            let y = b.op(Add {}, &[scaled, channel[1]])?;
+            let moved = b.op(Mul {}, &[channel[2], factor])?;
+            let shift = b.op(Sub {}, &[channel[1], moved])?;
+            let scaled = b.op(Mul {}, &[value, factor])?;
+            let y = b.op(Add {}, &[scaled, shift])?;
             b.cast(y, x.dtype)
         })
     }

@@ -1,5 +1,6 @@
 //! `conv(x, w, bias)`: convolution (cross-correlation) over any number of spatial axes. x [N, C, spatial..], w [OC,
-//! C / groups, kernel..], bias [OC] optional. Sums run over input channels, then the kernel's axes; the bias comes after.
+//! C / groups, kernel..], bias [OC] optional. With `channels_last` x is [N, spatial.., C] and the result [N, spatial..,
+//! OC]; w stays. Sums run over the kernel's axes, then the channels of the group (fastest); the bias comes after.
 //!
 //! Constraints: conv.c1 one element type, a number, x of rank 3 or more, w of x's rank; conv.c2 one stride and dilation a
 //! spatial axis, two pads; conv.c3 strides, dilations and the kernel 1 or more, pads 0 or more; conv.c4 the kernel fits in
@@ -9,7 +10,8 @@
 
 use super::{
     Accuracy, Add, Arity, GVal, Grad, GradCx, InferCx, LowerCx, Lowering, Onnx, OpDef, ReduceSum, Spec,
-    matmul, parts, reduce, window::Geometry,
+    matmul, parts, reduce,
+    window::{Geometry, Layout},
 };
 use crate::class::{Access, Class, Contract};
 use crate::diag::Diag;
@@ -26,6 +28,8 @@ crate::op_struct! {
         dilations: Vec<i64>,
         /// Number of channel groups.
         groups: i64 = 1,
+        /// Channels are the last axis of the operand and the result.
+        channels_last: bool = false,
     }
 }
 
@@ -41,6 +45,10 @@ impl Conv {
         }
     }
 
+    fn layout(&self, x: &Type) -> Layout {
+        Layout { rank: x.rank(), last: self.channels_last }
+    }
+
     fn check_channels(&self, cx: &mut InferCx<'_>, x: &Type, w: &Type) -> Result<(), Diag> {
         let groups = self.groups;
         cx.check(
@@ -50,7 +58,7 @@ impl Conv {
         )?;
         let (oc, per) = (&w.shape[0], w.shape[1].clone());
         cx.require_eq(
-            &x.shape[1],
+            &x.shape[self.layout(x).channel()],
             &(per * Dim::from(groups)),
             "the operand's channels must be groups times the second dim of the weight [conv.c5]",
         )?;
@@ -58,29 +66,35 @@ impl Conv {
         cx.check(divides, "conv.c5", format!("{groups} groups must divide the {oc} output channels"))
     }
 
-    /// Contraction over channels of a group and the kernel.
+    /// Contraction over the kernel and the channels of a group. Channels are summed fastest: they are contiguous in
+    /// channels-last data, and addresses and padding are found once a kernel position, not once a product.
     fn contract(&self, x: &Type, w: &Type, out: &Type) -> Contract {
         let geo = self.geometry(w);
+        let layout = self.layout(x);
         let rank = out.rank() as u32;
-        let (oc, channel) = (Dim::label(1), Dim::label(rank));
+        let oc = Dim::label(layout.channel() as u32);
+        let alone = w.shape[1].is(1);
+        let channel = if alone { Dim::from(0) } else { Dim::label(rank) };
         let input = if self.groups == 1 {
             channel.clone()
         } else {
             let per_group = w.shape[0].div_exact(&Dim::from(self.groups)).unwrap_or_else(|| Dim::from(1));
             oc.floordiv(&per_group) * w.shape[1].clone() + channel.clone()
         };
-        let (mut xi, mut wi, mut when) = (vec![Dim::label(0), input], vec![oc, channel], Vec::new());
+        let (mut spatial, mut wi, mut when) = (Vec::new(), vec![oc, channel], Vec::new());
         for i in 0..geo.axes() {
-            let (at, within) = (Dim::label(2 + i as u32), Dim::label(rank + 1 + i as u32));
+            let axis = layout.spatial(i);
+            let (at, within) = (Dim::label(axis as u32), Dim::label(rank + 1 + i as u32));
             let index = geo.read(i, &at, &within);
-            when.push(geo.inside(i, &index, &x.shape[2 + i]));
-            xi.push(index);
+            when.push(geo.inside(i, &index, &x.shape[axis]));
+            spatial.push(index);
             wi.push(within);
         }
+        let xi = layout.order(Dim::label(0), input, spatial);
         Contract {
             extents: out.shape.iter().chain(&w.shape[1..]).cloned().collect(),
             out: (0..rank).collect(),
-            red: (rank..rank + 1 + geo.axes() as u32).collect(),
+            red: (rank + 1..rank + 1 + geo.axes() as u32).chain((!alone).then_some(rank)).collect(),
             operands: [Access { index: xi, when: Pred::all(when) }, Access::plain(wi)],
             acc: reduce::sum_type(x.dtype),
             chunk: matmul::CHUNK,
@@ -112,10 +126,12 @@ impl OpDef for Conv {
                 "the bias needs one element an output channel [conv.c6]",
             )?;
         }
-        let mut shape = vec![x.shape[0].clone(), w.shape[0].clone()];
+        let layout = self.layout(x);
+        let mut windows = Vec::new();
         for i in 0..geo.axes() {
-            shape.push(geo.windows(cx, i, &x.shape[2 + i])?);
+            windows.push(geo.windows(cx, i, &x.shape[layout.spatial(i)])?);
         }
+        let shape = layout.order(x.shape[0].clone(), w.shape[0].clone(), windows);
         Ok(vec![Type::new(d, shape).into()])
     }
     fn lower(&self, cx: &LowerCx<'_>) -> Result<Lowering, Diag> {
@@ -127,7 +143,8 @@ impl OpDef for Conv {
             let wide = reduce::sum_type(x.dtype);
             let (x, w) = (b.cast(v[0], wide)?, b.cast(v[1], wide)?);
             let y = b.op(self.clone(), &[x, w])?;
-            let bias = b.reshape(v[2], parts::along(0, out.rank() - 1, &bias.shape[0]))?;
+            let channels = out.rank() - self.layout(out).channel();
+            let bias = b.reshape(v[2], parts::along(0, channels, &bias.shape[0]))?;
             let bias = b.cast(bias, wide)?;
             let y = b.op(Add {}, &[y, bias])?;
             b.cast(y, out.dtype)
@@ -135,10 +152,13 @@ impl OpDef for Conv {
     }
     fn grad(&self) -> Grad<Self> {
         Grad::Rule(|op, cx| {
-            let mut out = vec![Some(input_back(op, cx)), Some(weight_back(op, cx))];
+            let layout = op.layout(&cx.b.ty(cx.operands[0]));
+            let first = Conv { channels_last: false, ..op.clone() };
+            cx.channels_second(layout);
+            let dx = input_back(&first, cx);
+            let mut out = vec![Some(layout.restore(cx, dx)), Some(weight_back(&first, cx))];
             if cx.operands.len() > 2 {
-                let rank = cx.b.ty(cx.operands[0]).rank() as i64;
-                let axes = (0..rank).filter(|a| *a != 1).collect();
+                let axes = (0..layout.rank as i64).filter(|a| *a != 1).collect();
                 out.push(Some(cx.op1(ReduceSum { axes, keepdims: false }, &[cx.cotangents[0]])));
             }
             out
@@ -161,7 +181,7 @@ fn swap_in_groups(cx: &mut GradCx<'_>, w: GVal, groups: i64) -> GVal {
     cx.reshape(w, joined)
 }
 
-/// Cotangent of the operand: the cotangent with zeros between its elements, convolved with the reversed kernel.
+/// Cotangent of the operand, channels second: the cotangent with zeros between its elements, convolved with the reversed kernel.
 fn input_back(op: &Conv, cx: &mut GradCx<'_>) -> GVal {
     let (x, w) = (cx.b.ty(cx.operands[0]), cx.b.ty(cx.operands[1]));
     let geo = op.geometry(&w);
@@ -209,11 +229,12 @@ fn input_back(op: &Conv, cx: &mut GradCx<'_>) -> GVal {
         pads: vec![0; 2 * n],
         dilations: op.dilations.clone(),
         groups: op.groups,
+        channels_last: false,
     };
     cx.op1(back, &[g, w])
 }
 
-/// Cotangent of the weight: the operand convolved with the cotangent, batch and channels in each other's place, strides
+/// Cotangent of the weight, channels second: the operand convolved with the cotangent, batch and channels in each other's place, strides
 /// and dilations too.
 fn weight_back(op: &Conv, cx: &mut GradCx<'_>) -> GVal {
     let (x, w) = (cx.b.ty(cx.operands[0]), cx.b.ty(cx.operands[1]));
@@ -237,6 +258,7 @@ fn weight_back(op: &Conv, cx: &mut GradCx<'_>) -> GVal {
         pads: op.pads.clone(),
         dilations: op.strides.clone(),
         groups: op.groups,
+        channels_last: false,
     };
     let dw = cx.op1(back, &[xs, g]);
     let dw = cx.transpose(dw, &perm);

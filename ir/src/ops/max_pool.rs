@@ -1,5 +1,6 @@
-//! `max_pool(x)`: greatest element of each window of x [N, C, spatial..]; padding takes no part. NaN wins. With `ceil` the
-//! number of windows is rounded up, except that none starts beyond the operand and its left padding.
+//! `max_pool(x)`: greatest element of each window of x [N, C, spatial..] ([N, spatial.., C] with `channels_last`); padding
+//! takes no part. NaN wins. With `ceil` the number of windows is rounded up, except that none starts beyond the operand
+//! and its left padding.
 //!
 //! Constraints: max_pool.c1 rank 3 or more, the element type a number; max_pool.c2 one kernel extent, stride and dilation
 //! a spatial axis, two pads; max_pool.c3 kernel, strides and dilations 1 or more, pads 0 or more; max_pool.c4 the window
@@ -29,6 +30,8 @@ crate::op_struct! {
         dilations: Vec<i64>,
         /// Round the number of windows up.
         ceil: bool = false,
+        /// Channels are the last axis.
+        channels_last: bool = false,
     }
 }
 
@@ -41,6 +44,7 @@ impl MaxPool {
             pads: &self.pads,
             dilations: &self.dilations,
             ceil: self.ceil,
+            channels_last: self.channels_last,
         }
     }
 }
@@ -62,7 +66,12 @@ impl OpDef for MaxPool {
         Ok(self.pool().lower(cx, Reducer::simple(Bin::Max, d, d, Scalar::extreme(d, false), d)))
     }
     fn grad(&self) -> Grad<Self> {
-        Grad::Rule(|op, cx| vec![Some(back(op, cx))])
+        Grad::Rule(|op, cx| {
+            let layout = op.pool().layout(&cx.b.ty(cx.operands[0]));
+            cx.channels_second(layout);
+            let g = back(&MaxPool { channels_last: false, ..op.clone() }, cx);
+            vec![Some(layout.restore(cx, g))]
+        })
     }
 }
 

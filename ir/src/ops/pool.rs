@@ -1,7 +1,10 @@
 //! Shared by pooling ops: type rule and class over the geometry of windows, and unfolding of an operand into its windows
-//! and back, which their gradients are made of. No op is named here.
+//! and back, which their gradients are made of (channels second). No op is named here.
 
-use super::{GVal, Gather, GradCx, InferCx, LowerCx, Lowering, window::Geometry};
+use super::{
+    GVal, Gather, GradCx, InferCx, LowerCx, Lowering,
+    window::{Geometry, Layout},
+};
 use crate::class::{Access, Class, Reducer, Window};
 use crate::diag::Diag;
 use crate::types::{DType, Dim, Fact, Pred, Type};
@@ -20,6 +23,8 @@ pub(crate) struct Pool<'a> {
     pub(crate) dilations: &'a [i64],
     /// Round the number of windows up.
     pub(crate) ceil: bool,
+    /// The operand is [N, spatial.., C], not [N, C, spatial..].
+    pub(crate) channels_last: bool,
 }
 
 impl Pool<'_> {
@@ -35,13 +40,18 @@ impl Pool<'_> {
         }
     }
 
+    /// Where the axes are.
+    pub(crate) fn layout(&self, x: &Type) -> Layout {
+        Layout { rank: x.rank(), last: self.channels_last }
+    }
+
     /// Type rule, the element type apart.
     pub(crate) fn infer(&self, cx: &mut InferCx<'_>) -> Result<Vec<Fact>, Diag> {
         let t = cx.ty(0)?;
         cx.check(
             t.rank() >= 3,
             &format!("{}.c1", self.name),
-            "the operand needs rank 3 or more ([N, C, spatial..])",
+            "the operand needs rank 3 or more (batch, channels and spatial axes)",
         )?;
         let geo = self.geometry();
         geo.check(cx, t.rank() - 2)?;
@@ -51,10 +61,12 @@ impl Pool<'_> {
             let text = format!("padding {pad} must be smaller than the window's span {}", geo.span(i % n));
             cx.check(less, &format!("{}.c5", self.name), text)?;
         }
-        let mut shape = t.shape[..2].to_vec();
+        let layout = self.layout(t);
+        let mut windows = Vec::new();
         for i in 0..n {
-            shape.push(geo.windows(cx, i, &t.shape[2 + i])?);
+            windows.push(geo.windows(cx, i, &t.shape[layout.spatial(i)])?);
         }
+        let shape = layout.order(t.shape[0].clone(), t.shape[layout.channel()].clone(), windows);
         Ok(vec![Type::new(t.dtype, shape).into()])
     }
 
@@ -62,12 +74,15 @@ impl Pool<'_> {
     pub(crate) fn lower(&self, cx: &LowerCx<'_>, reducer: Reducer) -> Lowering {
         let (geo, x) = (self.geometry(), &cx.ins[0]);
         let rank = x.rank() as u32;
-        let (mut index, mut when) = (vec![Dim::label(0), Dim::label(1)], Vec::new());
+        let layout = self.layout(x);
+        let (mut spatial, mut when) = (Vec::new(), Vec::new());
         for i in 0..geo.axes() {
-            let at = geo.read(i, &Dim::label(2 + i as u32), &Dim::label(rank + i as u32));
-            when.push(geo.inside(i, &at, &x.shape[2 + i]));
-            index.push(at);
+            let axis = layout.spatial(i);
+            let at = geo.read(i, &Dim::label(axis as u32), &Dim::label(rank + i as u32));
+            when.push(geo.inside(i, &at, &x.shape[axis]));
+            spatial.push(at);
         }
+        let index = layout.order(Dim::label(0), Dim::label(layout.channel() as u32), spatial);
         let access = Access { index, when: Pred::all(when) };
         Lowering::Class(Class::Window(Window { extents: geo.kernel.clone(), access, reducer }))
     }

@@ -58,12 +58,17 @@ fn dims(v: &[i64]) -> Vec<Dim> {
 }
 
 fn conv(strides: &[i64], pads: &[i64], dilations: &[i64], groups: i64) -> Conv {
-    Conv { strides: strides.to_vec(), pads: pads.to_vec(), dilations: dilations.to_vec(), groups }
+    let (strides, pads, dilations) = (strides.to_vec(), pads.to_vec(), dilations.to_vec());
+    Conv { strides, pads, dilations, groups, channels_last: false }
+}
+
+fn last(op: Conv) -> Conv {
+    Conv { channels_last: true, ..op }
 }
 
 fn max_pool(kernel: &[i64], strides: &[i64], pads: &[i64], ceil: bool) -> MaxPool {
     let (kernel, strides, pads) = (kernel.to_vec(), strides.to_vec(), pads.to_vec());
-    MaxPool { dilations: vec![1; kernel.len()], kernel, strides, pads, ceil }
+    MaxPool { dilations: vec![1; kernel.len()], kernel, strides, pads, ceil, channels_last: false }
 }
 
 fn avg_pool(kernel: &[i64], strides: &[i64], pads: &[i64], ceil: bool, count_include_pad: bool) -> AvgPool {
@@ -75,6 +80,7 @@ fn avg_pool(kernel: &[i64], strides: &[i64], pads: &[i64], ceil: bool, count_inc
         dilations: m.dilations,
         ceil,
         count_include_pad,
+        channels_last: false,
     }
 }
 
@@ -319,7 +325,7 @@ fn convolution_reads_windows_of_its_group() {
     }
     let (low, _) = lowered(conv(&[1], &[0, 0], &[1], 1), &["f32[1, 2, 8]", "f32[4, 2, 3]"]);
     let Lowering::Class(Class::Contract(c)) = low else { panic!("not a contraction") };
-    assert_eq!((c.red.as_slice(), c.operands[0].when.to_string()), (&[3, 4][..], "true".to_string()));
+    assert_eq!((c.red.as_slice(), c.operands[0].when.to_string()), (&[4, 3][..], "true".to_string()));
     let (low, _) = lowered(conv(&[1], &[0, 0], &[1], 1), &["f16[n, 2, 8]", "f16[4, 2, 3]", "f16[4]"]);
     let Lowering::Decompose(g) = low else { panic!("a bias is added after") };
     let ops: Vec<&str> = g.topo().iter().filter_map(|&i| g.op_of(i)).map(Op::name).collect();
@@ -456,10 +462,17 @@ fn rules() -> Vec<(Op, Vec<&'static str>)> {
         (conv(&[1], &[1, 1], &[1], 1).into(), vec!["f64[n, 2, h]", "f64[3, 2, 3]", "f64[3]"]),
         (conv(&[2, 1], &[1, 0, 0, 2], &[1, 2], 2).into(), vec!["f64[n, 4, 6, 5]", "f64[6, 2, 3, 2]"]),
         (conv(&[3], &[4, 0], &[1], 1).into(), vec!["f64[2, 1, 7]", "f64[2, 1, 3]"]),
+        (last(conv(&[2, 1], &[1, 0, 0, 2], &[1, 2], 2)).into(), vec!["f64[n, 6, 5, 4]", "f64[6, 2, 3, 2]"]),
+        (last(conv(&[1], &[1, 1], &[1], 1)).into(), vec!["f64[n, h, 2]", "f64[3, 2, 3]", "f64[3]"]),
         (max_pool(&[3, 2], &[2, 1], &[1, 0, 0, 1], true).into(), vec!["f64[n, 2, 4, 4]"]),
+        (MaxPool { channels_last: true, ..max_pool(&[3], &[2], &[1, 0], true) }.into(), vec!["f64[n, 7, 2]"]),
         (avg_pool(&[2], &[2], &[0, 0], false, false).into(), vec!["f64[n, 2, 7]"]),
         (avg_pool(&[3], &[2], &[1, 1], true, true).into(), vec!["f64[n, 2, 6]"]),
         (avg_pool(&[3], &[2], &[1, 1], true, false).into(), vec!["f64[n, 2, 6]"]),
+        (
+            AvgPool { channels_last: true, ..avg_pool(&[3], &[2], &[1, 1], true, true) }.into(),
+            vec!["f64[n, 6, 2]"],
+        ),
         (Gather { axis: 1 }.into(), vec!["f64[n, 4, 2]", "i64[2, 3]"]),
         (GatherElements { axis: 1 }.into(), vec!["f64[n, 4]", "i64[n, 3]"]),
         (add.into(), vec!["f64[n, 4]", "i64[n, 3]", "f64[n, 3]"]),

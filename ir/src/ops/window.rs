@@ -1,12 +1,62 @@
 //! Geometry of sliding windows, shared by convolution and pooling: sizes, the affine index of a read and the condition
-//! for it to be inside the operand. Operands are [N, C, spatial..]. No op is named here.
+//! for it to be inside the operand; and where the axes are, channels second or last. No op is named here.
 
-use super::InferCx;
+use super::{GVal, GradCx, InferCx};
 use crate::diag::Diag;
 use crate::types::{Dim, Pred};
 
 /// Largest stride, dilation, padding or pooling kernel.
 const LIMIT: i64 = 1 << 31;
+
+/// Where the axes of a windowed operand and result are: [N, C, spatial..], or [N, spatial.., C] with channels last.
+#[derive(Clone, Copy)]
+pub(crate) struct Layout {
+    /// Rank of operand and result, 3 or more.
+    pub(crate) rank: usize,
+    /// Channels are the last axis, else the second.
+    pub(crate) last: bool,
+}
+
+impl Layout {
+    /// Axis of the channels.
+    pub(crate) fn channel(self) -> usize {
+        if self.last { self.rank - 1 } else { 1 }
+    }
+
+    /// Axis number `i` of the spatial ones.
+    pub(crate) fn spatial(self, i: usize) -> usize {
+        if self.last { 1 + i } else { 2 + i }
+    }
+
+    /// One entry an axis.
+    pub(crate) fn order<T>(self, n: T, channel: T, spatial: impl IntoIterator<Item = T>) -> Vec<T> {
+        let (mut first, mut last) = (vec![n], Vec::new());
+        if self.last {
+            last.push(channel)
+        } else {
+            first.push(channel)
+        }
+        first.extend(spatial);
+        first.extend(last);
+        first
+    }
+
+    /// A value with channels second in this layout: the cotangent of an operand.
+    pub(crate) fn restore(self, cx: &mut GradCx<'_>, x: GVal) -> GVal {
+        cx.transpose(x, &self.order(0, 1, 2..self.rank))
+    }
+}
+
+impl GradCx<'_> {
+    /// Puts the channels of operand 0, result 0 and its cotangent second, for a rule written for that layout.
+    pub(crate) fn channels_second(&mut self, from: Layout) {
+        let perm: Vec<usize> =
+            [0, from.channel()].into_iter().chain((2..from.rank).map(|i| from.spatial(i - 2))).collect();
+        self.operands[0] = self.transpose(self.operands[0], &perm);
+        self.results[0] = self.transpose(self.results[0], &perm);
+        self.cotangents[0] = self.transpose(self.cotangents[0], &perm);
+    }
+}
 
 /// Window of an op, one entry a spatial axis (`pads`: begins, then ends).
 pub(crate) struct Geometry<'a> {

@@ -214,6 +214,14 @@ impl Dim {
         if self.is(1) {
             return o.clone();
         }
+        // x and min(x, c) broadcast only where they are equal, unless c may be 1
+        for (x, low) in [(self, o), (o, self)] {
+            if let Some(Atom::Min(a, b)) = low.as_atom()
+                && [(a, b), (b, a)].iter().any(|(a, c)| ***a == *x && c.as_const().is_some_and(|c| c > 1))
+            {
+                return x.clone();
+            }
+        }
         let (a, b) = if self <= o { (self, o) } else { (o, self) };
         Dim::atom(Atom::Bcast(Box::new(a.clone()), Box::new(b.clone())))
     }

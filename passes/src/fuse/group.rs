@@ -2,11 +2,13 @@
 //!
 //! What goes together: (1) maps and views with what they read; (2) reductions and windows with what comes before and
 //! after, softmax and layer norm whole; (3) after a contraction the maps that read its result at identity, nothing
-//! before it but views, which become index maps; (4) at most one contraction; after a gather the maps that read it.
-//! A member's value that is read outside becomes another output if it spans the grid; else the group is not joined.
-//! Nothing is joined that would compute a value more than once, or cut a contraction or reduction into fewer tiles.
+//! before it but views, which become index maps; (4) after a gather the maps that read it; (5) two contractions only as
+//! a `chain`. A member's value that is read outside becomes another output if it spans the grid; else the group is not
+//! joined. Nothing is joined that would compute a value more than once, or cut a contraction or reduction into fewer
+//! tiles (but for the chain, where the tiles left are many).
 #![deny(clippy::wildcard_enum_match_arm)]
 
+use super::chain;
 use super::plan::Plan;
 use super::region::Cut;
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,11 +60,58 @@ impl Groups<'_> {
         self.of.insert(id, at);
         let mut mine = at;
         for other in candidates {
-            if self.may_join(mine, other)? {
+            let both = BTreeSet::from([mine, other]);
+            if both.iter().filter(|u| self.contractions(**u) > 0).count() < 2 && self.may_join(&both)? {
                 mine = self.join(mine, other);
             }
         }
+        for links in self.chains(mine) {
+            if self.may_join(&links)? {
+                links.into_iter().fold(mine, |a, b| self.join(a, b));
+                break;
+            }
+        }
         Ok(())
+    }
+
+    /// For a lone contraction, every set of units that makes a chain with it: one with a contraction, and those without
+    /// one through which it is read.
+    fn chains(&self, end: usize) -> Vec<BTreeSet<usize>> {
+        let Some(unit) = self.units.get(&end) else { return Vec::new() };
+        if self.contractions(end) != 1 || unit.members.len() != 1 {
+            return Vec::new();
+        }
+        let segment = |u: &usize| {
+            let first = self.units.get(u).and_then(|u| u.members.first());
+            first.and_then(|m| self.plan.info(*m)).map(|i| i.segment)
+        };
+        let open = |u: &usize| {
+            let members = self.units.get(u).into_iter().flat_map(|u| &u.members);
+            let fit = |m: &NodeId| self.plan.class(*m).is_some_and(is_open) && !self.plan.alone(*m);
+            segment(u) == segment(&end) && members.into_iter().all(fit)
+        };
+        let (mut between, mut starts) = (BTreeSet::new(), BTreeSet::new());
+        let mut todo: Vec<usize> = unit.reads.iter().copied().filter(open).collect();
+        while let Some(u) = todo.pop() {
+            if self.contractions(u) > 0 {
+                starts.insert(u);
+            } else if between.len() < chain::MAX_LINKS && between.insert(u) {
+                let reads = self.units.get(&u).into_iter().flat_map(|u| &u.reads);
+                todo.extend(reads.copied().filter(open));
+            }
+        }
+        let with = |start: usize| {
+            let mut links = BTreeSet::from([start]);
+            // Units are numbered in topological order of their first members, not of the units: until nothing changes.
+            while let Some(u) = between.iter().find(|u| {
+                !links.contains(u) && self.units.get(u).is_some_and(|u| !u.reads.is_disjoint(&links))
+            }) {
+                links.insert(*u);
+            }
+            links.insert(end);
+            links
+        };
+        starts.into_iter().filter(|s| self.contractions(*s) == 1).map(with).filter(|l| l.len() > 2).collect()
     }
 
     /// Nodes whose stored results are read to compute `v` in place.
@@ -83,14 +132,14 @@ impl Groups<'_> {
                 false
             }
         };
-        if !joins {
+        if !joins || info.alone {
             return Vec::new();
         }
         let fits = |u: &&usize| {
             let Some(unit) = self.units.get(u) else { return false };
             let near = |m: &NodeId| {
                 let Some(i) = self.plan.info(*m) else { return false };
-                i.class.as_ref().is_some_and(is_open) && i.segment == info.segment
+                i.class.as_ref().is_some_and(is_open) && !i.alone && i.segment == info.segment
             };
             let sized =
                 |m: &NodeId| self.plan.info(*m).is_some_and(|i| !i.domains.is_disjoint(&info.domains));
@@ -107,12 +156,12 @@ impl Groups<'_> {
         self.units.get(&unit).map_or(0, |u| u.members.iter().filter(contract).count())
     }
 
-    fn may_join(&self, a: usize, b: usize) -> Result<bool, Diag> {
-        if a == b || self.contractions(a) + self.contractions(b) > 1 || self.makes_cycle(a, b) {
+    fn may_join(&self, units: &BTreeSet<usize>) -> Result<bool, Diag> {
+        if units.len() < 2 || self.makes_cycle(units) {
             return Ok(false);
         }
-        let (Some(a), Some(b)) = (self.units.get(&a), self.units.get(&b)) else { return Ok(false) };
-        let members: BTreeSet<NodeId> = a.members.union(&b.members).copied().collect();
+        let members: BTreeSet<NodeId> =
+            units.iter().filter_map(|u| self.units.get(u)).flat_map(|u| &u.members).copied().collect();
         if members.len() > MAX_NODES {
             return Ok(false);
         }
@@ -122,28 +171,25 @@ impl Groups<'_> {
         }
     }
 
-    /// A unit outside both depends on one of them and is read by the other.
-    fn makes_cycle(&self, a: usize, b: usize) -> bool {
-        let first = [a, b].iter().filter_map(|u| self.first(*u)).min().unwrap_or(0);
-        let mut seen: BTreeSet<usize> = BTreeSet::from([a, b]);
+    /// A unit outside these depends on one of them and is read by another.
+    fn makes_cycle(&self, units: &BTreeSet<usize>) -> bool {
+        // Units are numbered by the position of their first member.
+        let first = units.first().copied().unwrap_or(0);
+        let mut seen = units.clone();
         let read = |u: usize| self.units.get(&u).into_iter().flat_map(|u| &u.reads).copied();
-        let mut todo: Vec<usize> = read(a).chain(read(b)).filter(|u| *u != a && *u != b).collect();
+        let mut todo: Vec<usize> =
+            units.iter().flat_map(|u| read(*u)).filter(|u| !units.contains(u)).collect();
         while let Some(u) = todo.pop() {
             // What ends before the group begins cannot depend on it.
             if !seen.insert(u) || self.units.get(&u).is_none_or(|u| u.last < first) {
                 continue;
             }
-            if read(u).any(|r| r == a || r == b) {
+            if read(u).any(|r| units.contains(&r)) {
                 return true;
             }
             todo.extend(read(u));
         }
         false
-    }
-
-    /// Units are numbered by the position of their first member.
-    fn first(&self, unit: usize) -> Option<usize> {
-        self.units.get(&unit).map(|_| unit)
     }
 
     fn join(&mut self, a: usize, b: usize) -> usize {
@@ -198,9 +244,14 @@ fn member_fits(cut: &Cut, plan: &Plan, t: &Tiling, id: NodeId, place: NodeId) ->
         Class::Map(_) | Class::View(_) => spans_grid,
         Class::Reduce(_) | Class::Window(_) => all_grid(),
         Class::Contract(_) => {
-            all_grid() && cut.region.operands(place).iter().all(|v| is_view_of_input(cut, *v))
+            let lone = all_grid() && cut.region.operands(place).iter().all(|v| is_view_of_input(cut, *v));
+            lone || chain::fits(cut, plan)
         }
-        Class::Index(_) => spans_grid && cut.region.operands(place).iter().all(|v| is_leaf(cut, *v)),
+        Class::Index(_) => {
+            let operands = cut.region.operands(place);
+            let data = operands.first().is_some_and(|v| is_leaf(cut, *v));
+            spans_grid && data && operands.iter().all(|v| is_view_of_input(cut, *v))
+        }
         Class::Cumulate(_) | Class::Opaque(_) => cut.computed == 1,
     }
 }
@@ -210,8 +261,8 @@ fn is_leaf(cut: &Cut, v: Value) -> bool {
     cut.region.operands(v.node).is_empty()
 }
 
-/// An input or a constant, or views of one.
-fn is_view_of_input(cut: &Cut, v: Value) -> bool {
+/// An input or a constant, or what is computed of one in place.
+pub(super) fn is_view_of_input(cut: &Cut, v: Value) -> bool {
     let is_member = cut.members.values().any(|m| *m == v.node);
     !is_member && cut.region.operands(v.node).iter().all(|v| is_view_of_input(cut, *v))
 }

@@ -5,6 +5,7 @@
 //! What goes together is written in `group`, what is computed where it is read in `plan`, how a region is built in
 //! `region`.
 
+mod chain;
 mod group;
 mod plan;
 mod region;

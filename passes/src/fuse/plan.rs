@@ -2,8 +2,9 @@
 //! computed in place by whatever reads it instead of being stored.
 #![deny(clippy::wildcard_enum_match_arm)]
 
+use crate::rules::weight::widens;
 use std::collections::{BTreeMap, BTreeSet};
-use tgc_ir::class::{Class, Map, View};
+use tgc_ir::class::{Class, Map, Piece, View};
 use tgc_ir::diag::Diag;
 use tgc_ir::graph::{Graph, NodeId, Value};
 use tgc_ir::ops::{Attr, Lowering, Op};
@@ -12,8 +13,8 @@ use tgc_ir::types::{Atom, Dim, Type};
 
 /// Scalar nodes (arguments and constants not counted) of an expression that is cheap enough to compute again.
 const CHEAP: usize = 4;
-/// Elements of a constant that is copied into kernels.
-const SMALL: usize = 16;
+/// Summed elements that may lie far apart.
+const FEW: i64 = 4;
 
 pub(crate) struct Info {
     /// None for structure.
@@ -24,6 +25,8 @@ pub(crate) struct Info {
     pub(crate) segment: usize,
     /// Computed wherever it is read.
     pub(crate) inline: bool,
+    /// In no group with others.
+    pub(crate) alone: bool,
 }
 
 pub(crate) struct Plan {
@@ -66,7 +69,7 @@ impl Plan {
                 domains.extend(ins.first().map(Type::numel));
             }
             let segment = segments.get(&id).copied().unwrap_or(0);
-            infos.insert(id, Info { class, domains, segment, inline: false });
+            infos.insert(id, Info { class, domains, segment, inline: false, alone: false });
         }
         let places = order.iter().enumerate().map(|(at, id)| (*id, at)).collect();
         Ok(Plan { infos, places, order })
@@ -96,11 +99,16 @@ impl Plan {
         self.info(id).is_some_and(|i| i.inline)
     }
 
-    /// A constant that kernels hold a copy of: one element, a splat, or few; or dims.
+    pub(crate) fn alone(&self, id: NodeId) -> bool {
+        self.info(id).is_some_and(|i| i.alone)
+    }
+
+    /// A constant that kernels hold a copy of: one element or a splat; or dims. Others are read from memory: a copy of
+    /// several elements is a chain of selections at every read, and kernels that differ in it are not shared.
     pub(crate) fn is_free(&self, g: &Graph, id: NodeId) -> bool {
         let Some(op) = g.op_of(id) else { return false };
         if let Op::Constant(c) = op {
-            return c.shape.is_some() || c.value.numel() <= SMALL;
+            return c.shape.is_some() || c.value.numel() == 1;
         }
         matches!(op, Op::ConstDims(_))
     }
@@ -122,7 +130,8 @@ impl Plan {
     }
 
     /// Decides from the last node to the first which ones are computed where they are read: views of one piece, maps
-    /// without operands, and cheap maps of stored inputs with several readers of the same size.
+    /// without operands, cheap maps of stored inputs with several readers of the same size, and for contractions cheap
+    /// maps that widen a weight.
     fn choose_inline(&mut self, g: &Graph) {
         let mut into_contract: BTreeSet<NodeId> = BTreeSet::new();
         let order = self.order.clone();
@@ -131,11 +140,15 @@ impl Plan {
             if users.is_empty() || is_output(g, id) || !self.may_inline(g, id, &users) {
                 continue;
             }
+            if self.stores_transposed(g, id, &users) || self.breaks_rows(g, id, &users) {
+                continue;
+            }
             let contract = users
                 .iter()
                 .any(|u| matches!(self.class(*u), Some(Class::Contract(_))) || into_contract.contains(u));
             let whole = matches!(self.class(id), Some(Class::View(v)) if is_whole(v));
-            if !users.iter().all(|u| self.absorbs(*u)) || (contract && !whole) {
+            let in_place = whole || widens(g, crate::rules::result(id));
+            if !users.iter().all(|u| self.absorbs(g, *u, id)) || (contract && !in_place) {
                 continue;
             }
             if contract {
@@ -146,6 +159,57 @@ impl Plan {
             }
         }
         self.keep_rooted_maps(g);
+        self.keep_reshapes(g, &into_contract);
+    }
+
+    /// A view that moves the last axis of what a convolution reads many times over: read in place, the channels summed
+    /// would lie far apart.
+    fn breaks_rows(&self, g: &Graph, id: NodeId, users: &BTreeSet<NodeId>) -> bool {
+        let Some(Class::View(View { pieces, .. })) = self.class(id) else { return false };
+        let v = crate::rules::result(id);
+        let Some(rank) = g.ty(v).map(|t| t.rank()) else { return false };
+        let keeps = |p: &Piece| rank > 0 && p.index.last() == Some(&Dim::label(rank as u32 - 1));
+        if pieces.iter().all(keeps) {
+            return false;
+        }
+        users.iter().any(|u| match self.class(*u) {
+            Some(Class::Contract(c)) => {
+                let many =
+                    |l: &u32| c.extents.get(*l as usize).and_then(Dim::as_const).is_none_or(|e| e > FEW);
+                c.red.len() > 1 && g.operands(*u).first() == Some(&v) && c.red.last().is_some_and(many)
+            }
+            _ => false,
+        })
+    }
+
+    /// A transpose that keeps the innermost axis, of what one kernel computes and only reshapes read: the kernel stores
+    /// it so, in runs as long as that axis, and the reshapes need no division to find an element.
+    fn stores_transposed(&self, g: &Graph, id: NodeId, users: &BTreeSet<NodeId>) -> bool {
+        let Some(Op::Transpose(t)) = g.op_of(id) else { return false };
+        let [x] = g.operands(id)[..] else { return false };
+        let last = t.perm.last().is_some_and(|p| *p == -1 || *p + 1 == t.perm.len() as i64);
+        let readers =
+            values(g, x.node).map(|v| g.users(v).len() + usize::from(g.is_output(v))).sum::<usize>();
+        let computed =
+            matches!(self.class(x.node), Some(Class::Map(_) | Class::Contract(_) | Class::Reduce(_)));
+        last && computed && readers == 1 && users.iter().all(|u| matches!(g.op_of(*u), Some(Op::Reshape(_))))
+    }
+
+    /// Takes back the choice for reshapes, read by contractions, of what is stored anyway: a reshape of a buffer is that
+    /// buffer, and the contraction reads it without divisions.
+    fn keep_reshapes(&mut self, g: &Graph, into_contract: &BTreeSet<NodeId>) {
+        for id in self.order.clone() {
+            let Some(Op::Reshape(_)) = g.op_of(id) else { continue };
+            let stored = |v: &Value| self.computes(v.node) && !self.inline(v.node);
+            let stored = g.operands(id).iter().all(stored);
+            let plain = matches!(self.class(id), Some(Class::View(v)) if is_plain(v));
+            if let Some(i) = self.infos.get_mut(&id).filter(|i| i.inline && stored && !plain)
+                && into_contract.contains(&id)
+            {
+                i.inline = false;
+                i.alone = true;
+            }
+        }
     }
 
     /// Takes back the choice for maps of something that is computed in this graph: those join its kernel instead.
@@ -179,20 +243,25 @@ impl Plan {
                     |u: &NodeId| self.info(*u).is_some_and(|u| !u.domains.is_disjoint(&info.domains));
                 let rank0 = g.ty(crate::rules::result(id)).is_some_and(|t| t.rank() == 0);
                 let copied = || users.len() > 1 && users.iter().all(same_size) && narrow(g, id, &operands);
-                operands.is_empty() || (cheap(m) && (rank0 || copied()))
+                let widens = || widens(g, crate::rules::result(id));
+                operands.is_empty() || (cheap(m) && (rank0 || copied() || widens()))
             }
             Some(Class::Reduce(_) | Class::Contract(_) | Class::Window(_)) => false,
             Some(Class::Index(_) | Class::Cumulate(_) | Class::Opaque(_)) | None => false,
         }
     }
 
-    /// A reader that can compute its operand itself.
-    fn absorbs(&self, user: NodeId) -> bool {
+    /// A reader that can compute its operand `id` itself: a gather its indices, as far as they are a rearrangement.
+    fn absorbs(&self, g: &Graph, user: NodeId, id: NodeId) -> bool {
         match self.class(user) {
             Some(
                 Class::Map(_) | Class::View(_) | Class::Reduce(_) | Class::Contract(_) | Class::Window(_),
             ) => true,
-            Some(Class::Index(_) | Class::Cumulate(_) | Class::Opaque(_)) | None => false,
+            Some(Class::Index(ix)) => {
+                let data = g.operands(user).first().is_some_and(|v| v.node == id);
+                ix.scatter.is_none() && !data && matches!(self.class(id), Some(Class::View(_)))
+            }
+            Some(Class::Cumulate(_) | Class::Opaque(_)) | None => false,
         }
     }
 }
@@ -200,6 +269,12 @@ impl Plan {
 /// One piece that is the whole output: an index map.
 pub(crate) fn is_whole(v: &View) -> bool {
     v.pieces.len() == 1 && v.fill.is_none() && v.pieces[0].lo.iter().all(|d| d.is(0))
+}
+
+/// Index maps that are plain labels or numbers: axes come and go, none is split or joined.
+fn is_plain(v: &View) -> bool {
+    let label = |d: &Dim, rank: usize| (0..rank).any(|l| *d == Dim::label(l as u32));
+    v.pieces.iter().all(|p| p.index.iter().all(|d| d.as_const().is_some() || label(d, p.lo.len())))
 }
 
 /// At most one operand that is more than a number, and no element wider than the result's.

@@ -5,6 +5,7 @@ use super::plan::{Plan, users, values};
 use std::collections::{BTreeMap, BTreeSet};
 use tgc_ir::diag::Diag;
 use tgc_ir::graph::{Graph, NodeId, Value};
+use tgc_ir::ops::Op;
 
 /// A group cut out of its graph.
 pub(crate) struct Cut {
@@ -19,6 +20,8 @@ pub(crate) struct Cut {
     pub(crate) members: BTreeMap<NodeId, NodeId>,
     /// Nodes of the region that compute.
     pub(crate) computed: usize,
+    /// Which inputs of the region read weights or constants.
+    pub(crate) weights: Vec<bool>,
 }
 
 struct Builder<'a> {
@@ -55,7 +58,9 @@ impl Cut {
             return Ok(None);
         }
         let (region, operands, computed) = (b.region, b.operands, b.computed);
-        Ok(Some(Cut { region, operands, outputs, origin, members: places, computed }))
+        let weight = |v: &Value| matches!(g.op_of(v.node), Some(Op::Weight(_) | Op::Constant(_)));
+        let weights = operands.iter().map(weight).collect();
+        Ok(Some(Cut { region, operands, outputs, origin, members: places, computed, weights }))
     }
 }
 

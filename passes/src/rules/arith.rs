@@ -7,6 +7,7 @@ use tgc_ir::graph::{Graph, NodeId, Value};
 use tgc_ir::ops::{Constant, Mul, Op};
 use tgc_ir::patch::{PVal, Patch};
 use tgc_ir::scalar::{Bin, Scalar, eval_bin};
+use tgc_ir::types::DType;
 
 pub(crate) const RULES: &[Rule] = rules![
     constant_right,
@@ -17,6 +18,8 @@ pub(crate) const RULES: &[Rule] = rules![
     div_one,
     pow_one,
     pow_two,
+    pow_three,
+    div_power,
     double_neg,
     min_max_same,
     add_add,
@@ -82,6 +85,40 @@ fn pow_two(g: &Graph, id: NodeId) -> Rewrite<'_> {
     let Some(Op::Pow(_)) = g.op_of(id) else { return None };
     let (x, c) = pair(g, id)?;
     if is_number(splat_of(g, c)?, 2.0) { remake(g, id, Mul {}, &[x, x]) } else { None }
+}
+
+/// `pow(x, 3) = x * x * x` for f32. Two roundings, an error below 1.5 ulp, where the power itself may be 4 ulp off; and
+/// the square neither overflows nor loses bits where the cube is a normal number.
+fn pow_three(g: &Graph, id: NodeId) -> Rewrite<'_> {
+    let Some(Op::Pow(_)) = g.op_of(id) else { return None };
+    let (x, c) = pair(g, id)?;
+    if !is_number(splat_of(g, c)?, 3.0) || g.ty(x) != g.ty(result(id)) || g.ty(x)?.dtype != DType::F32 {
+        return None;
+    }
+    let mut p = Patch::new(g, id);
+    let square = p.op(Mul {}, &[PVal::Old(x), PVal::Old(x)]).ok()?;
+    let cube = p.op(Mul {}, &[square, PVal::Old(x)]).ok()?;
+    p.replace(result(id), cube);
+    Some(p)
+}
+
+/// `x / c = x * (1 / c)` for a power of two whose reciprocal is a normal number, of f32 or f64: both are exact.
+fn div_power(g: &Graph, id: NodeId) -> Rewrite<'_> {
+    let Some(Op::Div(_)) = g.op_of(id) else { return None };
+    let (x, c) = pair(g, id)?;
+    let (dtype, value) = (g.ty(c)?.dtype, splat_of(g, c)?.as_f64());
+    let normal = value.abs().log2().fract() == 0.0 && (-126.0..=126.0).contains(&value.abs().log2());
+    if !matches!(dtype, DType::F32 | DType::F64) || !normal || value.to_bits() << 12 != 0 {
+        return None;
+    }
+    let mut p = Patch::new(g, id);
+    let factor = p.op(splat_constant(g.ty(c)?, Scalar::from_f64(dtype, 1.0 / value)), &[]).ok()?;
+    let new = p.op(Mul {}, &[PVal::Old(x), factor]).ok()?;
+    if p.ty(new) != g.ty(result(id)) {
+        return None;
+    }
+    p.replace(result(id), new);
+    Some(p)
 }
 
 /// `-(-x) = x`.

@@ -3,9 +3,13 @@
 
 mod arith;
 mod cast;
+mod gather;
 mod logic;
+mod regroup;
+mod sink;
 pub(crate) mod splat;
-mod view;
+pub(crate) mod view;
+pub(crate) mod weight;
 
 use crate::pass::{Changed, Cx, Editor, Pass};
 use std::collections::BTreeSet;
@@ -34,7 +38,17 @@ macro_rules! rules {
 pub(crate) use rules;
 
 /// Rules of `canonicalise`.
-pub(crate) const THEMES: &[&[Rule]] = &[arith::RULES, cast::RULES, logic::RULES, view::RULES, splat::RULES];
+pub(crate) const THEMES: &[&[Rule]] = &[
+    arith::RULES,
+    cast::RULES,
+    logic::RULES,
+    view::RULES,
+    splat::RULES,
+    regroup::RULES,
+    sink::RULES,
+    gather::RULES,
+    weight::RULES,
+];
 
 /// `canonicalise`: identities that hold exactly, constants to the right.
 pub(crate) struct Canonicalise;

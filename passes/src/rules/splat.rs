@@ -40,7 +40,8 @@ fn splat_map(g: &Graph, id: NodeId) -> Rewrite<'_> {
     splat(g, id, value)
 }
 
-fn class(g: &Graph, id: NodeId) -> Option<Class> {
+/// The class of a core op; None for others.
+pub(crate) fn class(g: &Graph, id: NodeId) -> Option<Class> {
     let node = g.node(id)?;
     let ins: Vec<Type> = g.operands(id).iter().map(|v| g.ty(*v).cloned()).collect::<Option<_>>()?;
     let outs: Vec<Type> = node.results.iter().map(|f| f.ty.clone()).collect();

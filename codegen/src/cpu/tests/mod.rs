@@ -116,7 +116,7 @@ impl Stream {
 }
 
 fn plain(vector: Option<u32>, width: u32, unroll: u32) -> StageSchedule {
-    StageSchedule { vector, width, unroll, block: (1, 1) }
+    StageSchedule { vector, width, unroll, rows: None }
 }
 
 fn targets() -> Vec<Target> {
@@ -203,7 +203,7 @@ fn agrees(
 }
 
 fn one(tiles: &[u32], plan: StageSchedule) -> Schedule {
-    Schedule { tiles: tiles.to_vec(), stages: vec![plan] }
+    Schedule { tiles: tiles.to_vec(), order: (0..tiles.len() as u32).collect(), stages: vec![plan] }
 }
 
 #[test]

@@ -329,6 +329,7 @@ fn stages_share_locals_of_a_tile() {
     let plans = [
         Schedule {
             tiles: vec![2],
+            order: vec![0],
             stages: vec![
                 plain(Some(1), 16, 1),
                 plain(Some(2), 8, 2),
@@ -338,6 +339,7 @@ fn stages_share_locals_of_a_tile() {
         },
         Schedule {
             tiles: vec![4],
+            order: vec![0],
             stages: vec![
                 plain(Some(0), 4, 1),
                 plain(Some(0), 4, 1),
@@ -493,5 +495,5 @@ fn loops_carry_state_in_rings() {
     k.body.push(Item::Loop { var: 1, lo: n(0), hi: n(6), body: vec![Item::Stage(st), Item::Stage(back)] });
     let args = [Stream(2).tensor(DType::F32, &[6, 10]), Tensor::from_f64(DType::F32, &[6, 10], &[0.0; 60])];
     let p = plain(Some(0), 4, 1);
-    check(&k, &[10], &args, &[Schedule { tiles: vec![7], stages: vec![p; 3] }]);
+    check(&k, &[10], &args, &[Schedule { tiles: vec![7], order: vec![0], stages: vec![p; 3] }]);
 }

@@ -92,8 +92,17 @@ fn argument(c: &mut Cursor<'_>) -> Parsed<Arg> {
         other => return Err(c.fail("E-TXT-001", format!("`{other}` is none of in, out, inout, const"))),
     };
     let t = c.ty()?;
-    let packed = if c.eat_word("packed") { Some(Packed { width: c.int("a panel width")? }) } else { None };
+    let packed = if c.eat_word("packed") { Some(packed(c)?) } else { None };
     Ok(Arg { name, dtype: t.dtype, dims: t.shape, role, packed })
+}
+
+fn packed(c: &mut Cursor<'_>) -> Parsed<Packed> {
+    let width = c.int("a panel width")?;
+    c.expect_word("axis")?;
+    let axis = c.int("an axis")?;
+    c.expect_word("order")?;
+    let order = punctuated(c, |c| c.int("an axis"))?;
+    Ok(Packed { width, axis, order })
 }
 
 fn local(c: &mut Cursor<'_>) -> Parsed<Local> {

@@ -49,7 +49,10 @@ impl Printer<'_> {
                 Role::InOut => "inout",
                 Role::Const => "const",
             };
-            let packed = a.packed.map_or(String::new(), |p| format!(" packed {}", p.width));
+            let packed = a.packed.as_ref().map_or(String::new(), |p| {
+                let order: Vec<String> = p.order.iter().map(u32::to_string).collect();
+                format!(" packed {} axis {} order [{}]", p.width, p.axis, order.join(", "))
+            });
             format!("%{}: {role} {}[{}]{packed}", a.name, a.dtype, list(&a.dims))
         });
         let head =

@@ -123,7 +123,7 @@ const BROKEN: &[(&str, &str, &str)] = &[
     ("E-KRN-016", "red [#3 < 8]", "red [#3 < 9]"),
     ("E-KRN-016", "store %y[#0, #1] = 0", "store %y[#0, #1 + 1] = 0"),
     ("E-KRN-016", "load 1 %i[#1]", "load 1 %i[#1 - 1]"),
-    ("E-KRN-017", "%i: in i64[d1]", "%i: in i64[d1] packed 16"),
+    ("E-KRN-017", "%i: in i64[d1]", "%i: in i64[d1] packed 16 axis 0 order [0]"),
     ("E-KRN-017", "local %u : f32", "local %u : f8e5m2"),
 ];
 

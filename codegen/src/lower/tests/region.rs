@@ -308,7 +308,8 @@ impl Maker<'_> {
         if rank < 3 {
             return;
         }
-        let Some(c) = t.shape[1].as_const() else { return };
+        let channels_last = self.rng.below(2) == 0;
+        let Some(c) = t.shape[if channels_last { rank - 1 } else { 1 }].as_const() else { return };
         let groups = if c % 2 == 0 && self.rng.below(2) == 0 { 2 } else { 1 };
         let spatial = rank - 2;
         let mut shape = vec![Dim::from(groups * (1 + self.rng.below(4) as i64)), Dim::from(c / groups)];
@@ -322,6 +323,7 @@ impl Maker<'_> {
             pads: each(self.rng, 2 * spatial, 0, 3),
             dilations: each(self.rng, spatial, 1, 2),
             groups,
+            channels_last,
         };
         self.add(conv, &[x, w]);
     }
@@ -339,11 +341,13 @@ impl Maker<'_> {
         let pads = each(self.rng, 2 * n, 0, 2);
         let dilations = vec![1; n];
         let ceil = self.rng.below(3) == 0;
+        let channels_last = self.rng.below(2) == 0;
         if self.rng.below(2) == 0 {
-            self.add(MaxPool { kernel, strides, pads, dilations, ceil }, &[x]);
+            self.add(MaxPool { kernel, strides, pads, dilations, ceil, channels_last }, &[x]);
         } else {
             let count_include_pad = self.rng.below(2) == 0;
-            self.add(AvgPool { kernel, strides, pads, dilations, ceil, count_include_pad }, &[x]);
+            let op = AvgPool { kernel, strides, pads, dilations, ceil, count_include_pad, channels_last };
+            self.add(op, &[x]);
         }
     }
 

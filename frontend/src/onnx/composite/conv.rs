@@ -38,7 +38,7 @@ pub(super) enum Padding {
 }
 
 /// A list attribute with one number an axis, each at least `least`.
-fn list(cx: &NodeCx<'_, '_>, name: &str, n: usize, least: i64, default: i64) -> Res<Vec<i64>> {
+pub(super) fn list(cx: &NodeCx<'_, '_>, name: &str, n: usize, least: i64, default: i64) -> Res<Vec<i64>> {
     let v = cx.attrs.ints(name)?.unwrap_or_else(|| vec![default; n]);
     if v.len() != n {
         let m = format!("attribute `{name}` has {} numbers; {n} are wanted", v.len());
@@ -109,7 +109,8 @@ pub(super) fn padded(cx: &mut NodeCx<'_, '_>, x: Value, padding: Padding, value:
     }
 }
 
-fn conv(cx: &mut NodeCx<'_, '_>, x: Value, w: Value) -> Res<Vec<Value>> {
+/// Extents of a convolution's kernel, which the weight tells and `kernel_shape` may repeat.
+pub(super) fn extents(cx: &NodeCx<'_, '_>, x: Value, w: Value) -> Res<Vec<i64>> {
     let (xs, ws) = (cx.shape(x), cx.shape(w));
     if xs.len() < 3 || ws.len() != xs.len() {
         let m = format!("the operand needs rank 3 or more and the weight the same, found {} and {}", xs.len(), ws.len());
@@ -126,14 +127,25 @@ fn conv(cx: &mut NodeCx<'_, '_>, x: Value, w: Value) -> Res<Vec<Value>> {
         let m = format!("kernel_shape = {k:?}, but the weight's is {extents:?}");
         return Err(cx.fail("E-ONNX-007", m).into());
     }
+    Ok(extents)
+}
+
+/// Attribute `group`.
+pub(super) fn groups(cx: &NodeCx<'_, '_>) -> Res<i64> {
     let groups = cx.attrs.int("group", 1)?;
-    if !(1..=MAX_WINDOW).contains(&groups) {
-        return Err(cx.fail("E-ONNX-007", format!("group = {groups}; allowed are numbers of at least 1")).into());
+    if (1..=MAX_WINDOW).contains(&groups) {
+        return Ok(groups);
     }
-    let win = window(cx, &xs[2..], extents)?;
+    Err(cx.fail("E-ONNX-007", format!("group = {groups}; allowed are numbers of at least 1")).into())
+}
+
+fn conv(cx: &mut NodeCx<'_, '_>, x: Value, w: Value) -> Res<Vec<Value>> {
+    let extents = extents(cx, x, w)?;
+    let groups = groups(cx)?;
+    let win = window(cx, &cx.shape(x)[2..], extents)?;
     let zero = Scalar::from_int(cx.dtype(x), 0);
     let (x, pads) = padded(cx, x, win.padding, zero)?;
-    let op = Conv { strides: win.strides, pads, dilations: win.dilations, groups };
+    let op = Conv { strides: win.strides, pads, dilations: win.dilations, groups, channels_last: false };
     let ins: Vec<Value> = [x, w].into_iter().chain(cx.opt(2)).collect();
     Ok(vec![cx.op(op, &ins)?])
 }

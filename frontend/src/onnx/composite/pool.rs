@@ -48,7 +48,7 @@ fn pool(cx: &mut NodeCx<'_, '_>, max: bool) -> Res<Vec<Value>> {
     if max {
         let lowest = Scalar::extreme(cx.dtype(x), false);
         let (x, pads) = padded(cx, x, win.padding, lowest)?;
-        return Ok(vec![cx.op(MaxPool { kernel, strides, pads, dilations, ceil }, &[x])?]);
+        return Ok(vec![cx.op(MaxPool { kernel, strides, pads, dilations, ceil, channels_last: false }, &[x])?]);
     }
     let count_include_pad = cx.opset >= 7 && cx.attrs.flag("count_include_pad", false)?;
     let (x, pads) = match win.padding {
@@ -62,6 +62,6 @@ fn pool(cx: &mut NodeCx<'_, '_>, max: bool) -> Res<Vec<Value>> {
             return Err(cx.fail("E-ONNX-016", m).help("give these sizes fixed values with --dim").into());
         }
     };
-    let op = AvgPool { kernel, strides, pads, dilations, ceil, count_include_pad };
+    let op = AvgPool { kernel, strides, pads, dilations, ceil, count_include_pad, channels_last: false };
     Ok(vec![cx.op(op, &[x])?])
 }
