@@ -30,10 +30,6 @@ pub fn compile(
     options: &str,
 ) -> Result<Artifact, Vec<Diag>> {
     substitute(&mut lowered.kernels, replace)?;
-    let entries = lowered.manifest.entries.iter_mut().flat_map(|e| &mut e.variants);
-    for program in entries.filter_map(|v| v.body.as_mut().ok()) {
-        reuse::share(program, &lowered.kernels);
-    }
     let mut faults = Vec::new();
     let mut plain = lowered.kernels.clone();
     for k in &mut plain {
@@ -41,6 +37,10 @@ pub fn compile(
     }
     if !faults.is_empty() {
         return Err(faults);
+    }
+    let entries = lowered.manifest.entries.iter_mut().flat_map(|e| &mut e.variants);
+    for program in entries.filter_map(|v| v.body.as_mut().ok()) {
+        reuse::share(program, &plain);
     }
     let costs: Vec<Cost> = plain.iter().map(cost::of).collect();
     lowered.manifest.kernels =

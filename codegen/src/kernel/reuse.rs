@@ -1,7 +1,7 @@
 //! Which buffers of a launch may be one: inputs that a kernel merely copies, and outputs that it may write over an input.
 //! Sound, not complete: what is not shown is not said. What must not be here: programs, lifetimes, code.
 
-use super::{Arg, Buf, Item, Kernel, Kind, Mode, Role, Stage, Store};
+use super::{Arg, Buf, Item, Kernel, Kind, Mode, Role, Stage, Store, row_major};
 use std::collections::BTreeSet;
 use tgc_ir::class::Combine;
 use tgc_ir::scalar::ENode;
@@ -21,7 +21,7 @@ pub(crate) fn copied(k: &Kernel) -> Option<u32> {
         && load.mode == Mode::Proved
         && outputs == 1
         && y.role == Role::Out;
-    let same = a.dtype == y.dtype && a.packed.is_none() && y.packed.is_none() && numel(a) == numel(y);
+    let same = a.dtype == y.dtype && a.packed.is_none() && numel(a) == numel(y);
     let (node, dtype) = s.expr.nodes.get(*root as usize)?;
     let repeats = *node == ENode::Arg(0) && *dtype == a.dtype;
     let moves = linear(k, s, a, &load.index) != linear(k, s, y, &store.index);
@@ -31,8 +31,8 @@ pub(crate) fn copied(k: &Kernel) -> Option<u32> {
 /// Pairs of an output and an input such that the output may lie exactly on the input, each in one pair at most. Code
 /// generators must not count on the two being apart, nor keep anything but final values in an output.
 ///
-/// The output is written by one stage, at an index in which every label of the stage is an axis of its own. In that stage
-/// the input is read at the same element only, by the point that then writes it. Earlier stages of the tile may read it
+/// The output is written by one stage, at an index in which every label of the stage is an axis of its own, or that counts
+/// the labels' points without gaps. In that stage the input is read at the same element only, by the point that then writes it. Earlier stages of the tile may read it
 /// anywhere within the tile: no other tile writes there.
 pub(crate) fn in_place(k: &Kernel) -> Vec<(u32, u32)> {
     let mut pairs: Vec<(u32, u32)> = Vec::new();
@@ -50,7 +50,6 @@ fn fits(k: &Kernel, y: u32, out: &Arg, a: u32) -> bool {
     if input.role != Role::In
         || input.dtype.size() != out.dtype.size()
         || input.packed.is_some()
-        || out.packed.is_some()
         || numel(input) != numel(out)
         || in_loops(k, Buf::Arg(a))
         || in_loops(k, Buf::Arg(y))
@@ -64,8 +63,9 @@ fn fits(k: &Kernel, y: u32, out: &Arg, a: u32) -> bool {
         .enumerate()
         .flat_map(|(i, s)| s.stores.iter().filter(|st| st.to == Buf::Arg(y)).map(move |st| (i, *s, st)));
     let (Some((at, writer, store)), None) = (writes.next(), writes.next()) else { return false };
-    let plain = writer.when == Pred::True && store.op == Combine::Set && own_axes(k, writer, store);
+    let plain = writer.when == Pred::True && store.op == Combine::Set;
     let place = linear(k, writer, out, &store.index);
+    let plain = plain && (own_axes(k, writer, store) || dense(k, writer, &place));
     plain
         && stages.iter().enumerate().all(|(i, s)| {
             s.loads.iter().enumerate().filter(|(_, l)| l.from == Buf::Arg(a)).all(|(n, l)| match i.cmp(&at) {
@@ -111,6 +111,21 @@ fn own_axes(k: &Kernel, s: &Stage, store: &Store) -> bool {
     s.over.len() == k.grid.len() && all.into_iter().all(|l| own.contains(l) || single(k, s, *l))
 }
 
+/// The position is a count of all points of the stage, its labels being digits in some order.
+fn dense(k: &Kernel, s: &Stage, place: &Dim) -> bool {
+    let all = s.over.iter().map(|g| (*g, k.grid[*g as usize].clone()));
+    let mut left: Vec<(u32, Dim)> = all.chain(s.inner.iter().cloned()).filter(|l| !l.1.is(1)).collect();
+    let (mut step, mut rest) = (Dim::from(1), place.clone());
+    while !left.is_empty() {
+        let digit = |l: &(u32, Dim)| rest.affine(l.0).is_some_and(|(c, _)| c == step);
+        let Some(i) = left.iter().position(digit) else { return false };
+        let (label, extent) = left.swap_remove(i);
+        rest = rest - Dim::label(label) * step.clone();
+        step = step * extent;
+    }
+    s.over.len() == k.grid.len() && rest.is(0)
+}
+
 /// A load that holds each grid label where the store does reads nothing that other tiles write.
 fn in_tile(k: &Kernel, input: &Arg, out: &Arg, index: &[Dim], store: &Store) -> bool {
     let labels = 0..k.grid.len() as u32;
@@ -144,11 +159,7 @@ fn numel(a: &Arg) -> Dim {
 
 /// Position of an element in its row-major buffer.
 fn linear(k: &Kernel, s: &Stage, a: &Arg, index: &[Dim]) -> Dim {
-    let mut at = Dim::from(0);
-    for (d, extent) in index.iter().zip(&a.dims) {
-        at = at * extent.clone() + d.clone();
-    }
-    at.subst(&|atom| match atom {
+    row_major(index, &a.dims).subst(&|atom| match atom {
         Atom::Label(l) if single(k, s, *l) => Some(Dim::from(0)),
         _ => None,
     })
