@@ -94,7 +94,8 @@ impl<'c> Emit<'c, '_> {
         let missing = || internal(self.kernel, "a sum of chunks that has no place");
         let (chunk, sums) = (self.chunk.ok_or_else(missing)?, self.sums.ok_or_else(missing)?);
         let count = c.vectors.len().max(1);
-        let (row, rows) = c.rows.as_ref().and_then(|r| Some((r.0, *r.1.get(u / count)?))).ok_or_else(missing)?;
+        let (row, rows) =
+            c.rows.as_ref().and_then(|r| Some((r.0, *r.1.get(u / count)?))).ok_or_else(missing)?;
         let lanes = c.vectors.get(u % count).ok_or_else(missing)?;
         let low = |label: u32| self.tile.get(label as usize).map(|t| t.0).ok_or_else(missing);
         let row = self.ir.op(Op::Sub, rows, low(row)?)?;
@@ -125,7 +126,8 @@ impl<'c> Emit<'c, '_> {
         axes: &[Axis<'c>],
         body: &mut dyn FnMut(&mut Self) -> R<()>,
     ) -> R<()> {
-        let (Some((block, blocks)), Some((&(label, lo, len), outer))) = (self.row_block, axes.split_last()) else {
+        let (Some((block, blocks)), Some((&(label, lo, len), outer))) = (self.row_block, axes.split_last())
+        else {
             return self.loops(axes, body);
         };
         let Some(ahead) = self.next_panel(s, c, block, blocks)? else { return self.loops(axes, body) };
@@ -154,9 +156,8 @@ impl<'c> Emit<'c, '_> {
             Some((i, l, a, a.packed.as_ref()?))
         });
         let Some((arg, load, a, p)) = packed else { return Ok(None) };
-        let at_lane = |d: &Dim| {
-            d.subst(&|x| (*x == Atom::Label(lanes.label)).then(|| Dim::sym(super::emit::LANE)))
-        };
+        let at_lane =
+            |d: &Dim| d.subst(&|x| (*x == Atom::Label(lanes.label)).then(|| Dim::sym(super::emit::LANE)));
         let here: Vec<Dim> = load.index.iter().map(at_lane).collect();
         let mut next = here.clone();
         if let Some(d) = next.get_mut(p.axis as usize) {
@@ -172,7 +173,9 @@ impl<'c> Emit<'c, '_> {
     }
 
     fn prefetch(&mut self, ahead: &Ahead<'c>) -> R<()> {
-        let (dtype, Some(&base)) = (self.kernel.dtype(Buf::Arg(ahead.arg)), self.args.get(ahead.arg as usize)) else {
+        let (dtype, Some(&base)) =
+            (self.kernel.dtype(Buf::Arg(ahead.arg)), self.args.get(ahead.arg as usize))
+        else {
             return Err(internal(self.kernel, "a panel of an argument that is not there"));
         };
         let name = self.named.insert(super::emit::LANE.to_string(), ahead.lane);

@@ -97,12 +97,10 @@ impl<'c> Emit<'c, '_> {
                     e.point(s, plan, &Copies { rows: None, width, vectors, depth: e.depth })
                 })
             }
-            (Some(c), Some((axis, most))) => {
-                match crate::schedule::chunk_sums(s, &plan, &e.schedule.tiles) {
-                    None => e.blocked(s, plan, c, axis, most),
-                    Some(sums) => e.each_chunk(s, sums, &mut |e| e.blocked(s, plan, c, axis, most)),
-                }
-            }
+            (Some(c), Some((axis, most))) => match crate::schedule::chunk_sums(s, &plan, &e.schedule.tiles) {
+                None => e.blocked(s, plan, c, axis, most),
+                Some(sums) => e.each_chunk(s, sums, &mut |e| e.blocked(s, plan, c, axis, most)),
+            },
         })
     }
 
@@ -213,7 +211,8 @@ impl<'c> Emit<'c, '_> {
                             e.depth += 1;
                             let block = e.ir.op(Op::Sub, first, rows.1)?;
                             let block = e.ir.op(Op::UDiv, block, e.ir.i64(most))?;
-                            let blocks = e.schedule.tiles.get(label as usize).map_or(1, |t| i64::from(*t) / most);
+                            let blocks =
+                                e.schedule.tiles.get(label as usize).map_or(1, |t| i64::from(*t) / most);
                             e.row_block = (size == most && most > 1).then_some((block, blocks.max(1)));
                             let r = e.point(s, plan, &copies);
                             e.row_block = None;

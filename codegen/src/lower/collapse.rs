@@ -226,7 +226,8 @@ fn joined_sums(k: &Kernel, i: usize) -> Option<Stage> {
             Mode::Proved => false,
         });
         // Conditions and places are found once for all steps of the innermost sum.
-        let long = j + 2 < s.red.len() && s.red.last().is_some_and(|r| r.1.as_const().is_some_and(|e| e >= LONG_SUM));
+        let long = j + 2 < s.red.len()
+            && s.red.last().is_some_and(|r| r.1.as_const().is_some_and(|e| e >= LONG_SUM));
         if (conditional && !long) || expr_mentions(&s.expr, &uses) || eb.as_const().is_some_and(|e| e < 1) {
             return None;
         }

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use tgc_runtime::{Model, Session, Tensor};
+use tgc_runtime::{Model, Session, Tensor, plan_program};
 
 use crate::args::Bench;
 use crate::fault::{MEASURE, Result, fault, of_runtime};
@@ -27,6 +27,8 @@ struct Figures {
     /// Runs in a timing.
     batch: u32,
     memory: u64,
+    /// Bytes of the arena, a part of `memory`.
+    arena: Option<u64>,
     peak_rss: Option<u64>,
 }
 
@@ -50,6 +52,7 @@ pub(crate) fn bench(args: &Bench) -> Result<String> {
         times,
         batch,
         memory: session.memory(),
+        arena: arena(&session, &inputs),
         peak_rss: peak_rss(),
     };
     if args.json {
@@ -118,6 +121,12 @@ impl Figures {
     }
 }
 
+/// Bytes of temporaries at the sizes measured.
+fn arena(session: &Session, inputs: &Inputs) -> Option<u64> {
+    let syms: Vec<Option<i64>> = inputs.dims.iter().map(|d| i64::try_from(d.1).ok()).collect();
+    plan_program(session.entry(), session.program()?, &syms).ok().map(|p| p.size)
+}
+
 /// The most memory this process has had in use, as the system counts it.
 fn peak_rss() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -152,6 +161,7 @@ fn json(args: &Bench, model: &Model, session: &Session, inputs: &Inputs, f: &Fig
         ("timings", Json::number(f.times.len() as u64)),
         ("runs_per_timing", Json::number(f.batch)),
         ("memory_bytes", Json::number(f.memory)),
+        ("arena_bytes", f.arena.map_or(Json::Null, Json::number)),
         ("peak_rss_bytes", f.peak_rss.map_or(Json::Null, Json::number)),
     ]);
     Json::Map(map)
@@ -194,7 +204,8 @@ fn text(
     writeln!(out, "  min           {}", time(f.quantile(0.0)))?;
     writeln!(out, "  p90           {}", time(f.quantile(0.9)))?;
     writeln!(out, "  mean          {}", time(f.mean()))?;
-    writeln!(out, "  memory        {} for temporaries, scratch and states", size(f.memory))?;
+    let arena = f.arena.map_or(String::new(), |a| format!(" (the arena: {})", size(a)));
+    writeln!(out, "  memory        {} for temporaries, scratch and states{arena}", size(f.memory))?;
     if let Some(peak) = f.peak_rss {
         writeln!(out, "  peak RSS      {}", size(peak))?;
     }

@@ -226,6 +226,7 @@ fn bench_measures_made_and_given_inputs() {
     assert!(number(&json, "first_result_ms") >= number(&json, "load_ms"), "{json}");
     // The temporary t, and 8 bytes of scratch a worker, two cache lines apart.
     assert_eq!(number(&json, "memory_bytes"), (8.0 * 16.0) + 2.0 * 128.0, "{json}");
+    assert_eq!(number(&json, "arena_bytes"), 8.0 * 16.0, "{json}");
     assert!(number(&json, "peak_rss_bytes") > 1e6, "{json}");
     let text = with(&[]);
     for part in
