@@ -2,7 +2,7 @@
 
 use super::formula;
 use crate::kernel::{self, Kernel, Packed, reuse};
-use crate::lower::{lower_region, unbuilt};
+use crate::lower::{self, lower_region, unbuilt};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use tgc_ir::diag::{Diag, Loc};
@@ -136,6 +136,24 @@ struct Steps {
     weights: BTreeMap<u32, u32>,
     /// Weight of the file of each constant in each form.
     constants: BTreeMap<(Value, Option<Packed>), u32>,
+    /// Regions lowered ahead.
+    lowered: BTreeMap<NodeId, Result<lower::Lowered, Diag>>,
+    /// Packed form of each weight that some kernel wants packed.
+    forms: BTreeMap<Source, Packed>,
+}
+
+/// A weight by its name, or a constant.
+type Source = Result<String, Value>;
+
+fn source(g: &Graph, v: Value) -> Source {
+    match g.op_of(v.node) {
+        Some(Op::Weight(w)) => Ok(w.name.clone()),
+        _ => Err(v),
+    }
+}
+
+fn weights_among(g: &Graph, operands: &[Value]) -> Vec<bool> {
+    operands.iter().map(|v| matches!(g.op_of(v.node), Some(Op::Weight(_) | Op::Constant(_)))).collect()
 }
 
 impl<'m> Builder<'m> {
@@ -240,6 +258,7 @@ impl<'m> Builder<'m> {
         let mut s = Steps::default();
         let mut faults = Vec::new();
         let mut failed = BTreeSet::new();
+        self.lower_regions(&mut s, g, symbols);
         for id in g.topo() {
             if g.operands(id).iter().any(|v| failed.contains(&v.node)) {
                 // its operand's fault is the one to report
@@ -262,6 +281,24 @@ impl<'m> Builder<'m> {
             buffers: s.buffers,
             segments: vec![rt::Segment { binds: Vec::new(), steps: s.steps }],
         })
+    }
+
+    /// Lowers every region and notes in which form weights are wanted.
+    fn lower_regions(&mut self, s: &mut Steps, g: &Graph, symbols: &SymTable) {
+        for id in g.topo() {
+            let Some(Op::Fused(_)) = g.op_of(id) else { continue };
+            let Some(region) = g.node(id).and_then(|n| n.regions.first()) else { continue };
+            let operands = g.operands(id);
+            let low = lower_region(region, symbols, &weights_among(g, &operands));
+            if let Ok(low) = &low {
+                for (v, arg) in operands.iter().zip(&low.kernel.args) {
+                    if let Some(p) = &arg.packed {
+                        s.forms.entry(source(g, *v)).or_insert_with(|| p.clone());
+                    }
+                }
+            }
+            s.lowered.insert(id, low);
+        }
     }
 
     fn node(&mut self, s: &mut Steps, g: &Graph, id: NodeId, symbols: &SymTable) -> Result<(), Diag> {
@@ -301,9 +338,16 @@ impl<'m> Builder<'m> {
         symbols: &SymTable,
     ) -> Result<(), Diag> {
         let operands = g.operands(id);
-        let is_weight = |v: &Value| matches!(g.op_of(v.node), Some(Op::Weight(_) | Op::Constant(_)));
-        let consts: Vec<bool> = operands.iter().map(is_weight).collect();
-        let low = lower_region(region, symbols, &consts)?;
+        let mut low = match s.lowered.remove(&id) {
+            Some(low) => low?,
+            None => lower_region(region, symbols, &weights_among(g, &operands))?,
+        };
+        for (v, arg) in operands.iter().zip(&mut low.kernel.args) {
+            // Whatever else reads a weight reads the one form that is stored.
+            if arg.packed.is_none() && arg.role == kernel::Role::Const {
+                arg.packed = s.forms.get(&source(g, *v)).cloned();
+            }
+        }
         let mut args = Vec::new();
         for (v, arg) in operands.iter().zip(&low.kernel.args) {
             args.push(self.buffer(s, g, *v, arg.packed.as_ref())?);

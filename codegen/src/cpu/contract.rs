@@ -5,10 +5,46 @@ use super::build::{Emitter, Op, R, V, known};
 use super::emit::Emit;
 use super::internal;
 use super::stage::{Axis, Copies};
-use crate::kernel::{Buf, Stage};
+use crate::kernel::{Buf, Mode, Stage};
 use inkwell::IntPredicate;
 use inkwell::values::PointerValue;
-use tgc_ir::types::{Atom, DType, Dim};
+use tgc_ir::types::{Atom, DType, Dim, Pred};
+
+/// Names of the first and the last row of a block in conditions.
+const FIRST_ROW: &str = "%row first";
+const LAST_ROW: &str = "%row last";
+
+/// Products of a sum up to which a block is built twice, with and without conditions for padding.
+const SHORT: i64 = 64;
+
+/// Dims that are all at least 0 only if the condition holds for all steps of the sum and all rows of the block.
+fn least_margins(s: &Stage, c: &Copies<'_>, p: &Pred) -> Option<Vec<Dim>> {
+    let tests = match p {
+        Pred::And(v) => v.to_vec(),
+        p => vec![p.clone()],
+    };
+    let mut out = Vec::new();
+    for t in tests {
+        let Pred::Le(x, y) = t else { return None };
+        let mut margin = y - x;
+        for (label, extent) in &s.red {
+            let (step, rest) = margin.affine(*label)?;
+            let (step, last) = (step.as_const()?, extent.as_const()? - 1);
+            margin = rest + Dim::from(step.checked_mul(last)?.min(0));
+        }
+        if let Some((label, _)) = &c.rows {
+            let (step, rest) = margin.affine(*label)?;
+            let step = step.as_const()?;
+            let row = if step >= 0 { FIRST_ROW } else { LAST_ROW };
+            margin = rest + Dim::from(step) * Dim::sym(row);
+        }
+        if c.vectors.iter().any(|v| margin.any_leaf(|a| *a == Atom::Label(v.label))) {
+            return None;
+        }
+        out.push(margin);
+    }
+    Some(out)
+}
 
 /// Steps of a sum that follow each other without a branch.
 const STEPS: i64 = 8;
@@ -64,7 +100,17 @@ impl<'c> Emit<'c, '_> {
         let innermost = axes.last().and_then(|a| Some((a.0, known(a.2)?)));
         let before = std::mem::replace(&mut self.innermost, innermost);
         let mut body = |e: &mut Self| e.multiply_add(s, c, &chains, dtype);
-        if all.is_some_and(|n| n <= chunk) || self.chunk.is_some() {
+        let short = all.is_some_and(|n| n <= SHORT.min(chunk));
+        if let Some(inside) = if short { self.all_inside(s, c)? } else { None } {
+            let outside = self.ir.op(Op::Xor, inside, self.ir.int_like(inside, 1)?)?;
+            self.when(inside, &mut |e| {
+                e.inside = true;
+                let r = e.loops(&axes, &mut |e| e.multiply_add(s, c, &chains, dtype));
+                e.inside = false;
+                r
+            })?;
+            self.when(outside, &mut |e| e.loops(&axes, &mut |e| e.multiply_add(s, c, &chains, dtype)))?;
+        } else if all.is_some_and(|n| n <= chunk) || self.chunk.is_some() {
             self.sum(s, c, &axes, &mut body)?;
         } else {
             self.chunks(&axes, chunk, &chains, zero, dtype, &mut body)?;
@@ -87,6 +133,34 @@ impl<'c> Emit<'c, '_> {
             out.push(self.ir.b.build_load(t, chain.total, "")?);
         }
         Ok(out)
+    }
+
+    /// A condition under which no read of the copies' sums is filled; None where it is not found or nothing is filled.
+    fn all_inside(&mut self, s: &Stage, c: &Copies<'c>) -> R<Option<V<'c>>> {
+        let mut margins = Vec::new();
+        for l in &s.loads {
+            let Mode::Fill(p, _) = &l.mode else { continue };
+            match least_margins(s, c, p) {
+                Some(m) => margins.extend(m),
+                None => return Ok(None),
+            }
+        }
+        if margins.is_empty() {
+            return Ok(None);
+        }
+        if let Some((_, at)) = &c.rows
+            && let (Some(&first), Some(&last)) = (at.first(), at.last())
+        {
+            self.named.insert(FIRST_ROW.to_string(), (first, c.depth));
+            self.named.insert(LAST_ROW.to_string(), (last, c.depth));
+        }
+        let mut all: V<'c> = self.ir.ctx.bool_type().const_int(1, false).into();
+        for m in margins {
+            let m = self.dim(&m)?;
+            let ok = self.ir.icmp(IntPredicate::SGE, m, self.ir.i64(0))?;
+            all = self.ir.op(Op::And, all, ok)?;
+        }
+        Ok(Some(all))
     }
 
     /// Where the sum of copy `u` is kept between chunks.

@@ -78,6 +78,7 @@ impl<'c> Emit<'c, '_> {
         let zero = Scalar { dtype: place.dtype, bits: 0 };
         let v = match &load.mode {
             Mode::Proved => self.read_at(&place, None, zero, false)?,
+            Mode::Fill(..) if self.inside => self.read_at(&place, None, zero, false)?,
             Mode::Fill(p, fill) => {
                 let mask = self.pred(p)?;
                 let by_row = self.innermost.is_some_and(|(label, _)| !mentions(p, label));

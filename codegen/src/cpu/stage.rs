@@ -25,7 +25,7 @@ pub(super) struct Copies<'c> {
     /// Each vector; none: scalars.
     pub(super) vectors: Vec<Lanes<'c>>,
     /// Loop depth at which the rows are known.
-    depth: u32,
+    pub(super) depth: u32,
 }
 
 impl Copies<'_> {

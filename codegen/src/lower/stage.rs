@@ -6,7 +6,7 @@ use crate::kernel::{Item, Kind, Mode};
 use tgc_ir::class::{Access, Class, Contract, Reduce, Reducer, Window};
 use tgc_ir::diag::Diag;
 use tgc_ir::graph::{NodeId, Value};
-use tgc_ir::scalar::{ENode, Expr, Scalar};
+use tgc_ir::scalar::{Bin, ENode, Expr, Scalar};
 use tgc_ir::types::{DType, Dim, Pred};
 
 /// Adds the stage (or stages) of node `id`.
@@ -136,7 +136,7 @@ fn lower_window(r: &mut Reader<'_>, id: NodeId, name: &str, w: &Window) -> Resul
     let index: Vec<Dim> = w.access.index.iter().map(|d| at_labels(d, &at)).collect();
     let when = w.access.when.map(&|d| r.simplify(&b, &at_labels(d, &at)));
     let x = r.read(&mut b, operands[0], &index, &when)?;
-    let (reducer, roots) = if when == Pred::True {
+    let (reducer, roots) = if when == Pred::True || fills_with_identity(&mut b, x, &w.reducer, &when) {
         (w.reducer.clone(), vec![x])
     } else {
         let c = condition(&mut b.stage.expr, &when);
@@ -146,6 +146,35 @@ fn lower_window(r: &mut Reader<'_>, id: NodeId, name: &str, w: &Window) -> Resul
     b.stage.kind = Kind::Reduce { reducer, lanes: 1 };
     r.end(b, id, &labels);
     Ok(())
+}
+
+/// Makes a plain padded read give the reducer's first state outside, where reducing that changes nothing.
+fn fills_with_identity(b: &mut Building, x: u32, r: &Reducer, when: &Pred) -> bool {
+    let (Some((ENode::Arg(i), dtype)), [init]) = (b.stage.expr.nodes.get(x as usize), &r.init[..]) else {
+        return false;
+    };
+    let idle = match plain_step(r) {
+        // a sum that starts at +0 is never -0, so adding +0 keeps it
+        Some(Bin::Add) => init.bits == 0,
+        Some(Bin::Max | Bin::Min) => true,
+        _ => false,
+    };
+    let plain = idle && init.dtype == *dtype;
+    match b.stage.loads.get_mut(*i as usize).map(|l| &mut l.mode) {
+        Some(Mode::Fill(p, v)) if plain && p == when => {
+            *v = *init;
+            true
+        }
+        _ => false,
+    }
+}
+
+/// The operation of a reducer whose step is that operation on state and input, nothing more.
+fn plain_step(r: &Reducer) -> Option<Bin> {
+    match (&r.step.nodes[..], &r.step.roots[..]) {
+        ([(ENode::Arg(0), _), (ENode::Arg(1), _), (ENode::Bin(op, 0, 1), _)], [2]) => Some(*op),
+        _ => None,
+    }
 }
 
 /// The reducer with a second input that says whether the element counts.
