@@ -188,7 +188,7 @@ impl<'c> Emit<'c, '_> {
         most: i64,
     ) -> R<()> {
         let (label, mut from, mut left) = rows;
-        for size in [most, 4, 2, 1].into_iter().filter(|r| *r == most || *r < most) {
+        for size in std::iter::once(most).chain([4, 2, 1].into_iter().filter(|r| *r < most)) {
             if known(left) == Some(0) {
                 break;
             }

@@ -30,7 +30,7 @@ fn pairs(k: &Kernel) -> Vec<(u32, u32)> {
 /// The kernel with grid axes a and b as one, b fastest; None where some access would not follow.
 fn joined_axes(k: &Kernel, a: u32, b: u32) -> Option<Kernel> {
     let (ea, eb) = (k.grid[a as usize].clone(), k.grid[b as usize].clone());
-    if !eb.as_const().is_none_or(|e| e > 0) || k.body.iter().any(|i| matches!(i, Item::Loop { .. })) {
+    if eb.as_const().is_some_and(|e| e < 1) || k.body.iter().any(|i| matches!(i, Item::Loop { .. })) {
         return None;
     }
     let mut out = k.clone();
