@@ -10,6 +10,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("tgc-runtime", &[]),
     ("tgc-run", &["tgc-runtime"]),
     ("filetype", &["tgc-runtime"]),
+    ("peers", &[]),
     ("tgc-frontend", &["tgc-ir", "tgc-proto"]),
     ("tgc-passes", &["tgc-ir"]),
     ("tgc-codegen", &["tgc-ir", "tgc-proto", "tgc-runtime"]),

@@ -48,9 +48,8 @@ impl OnnxRuntime {
     /// The first run: reads the outputs, then binds tensors of their shapes.
     fn first(&mut self) -> Result<()> {
         let names: Vec<String> = self.session.outputs().iter().map(|o| o.name().to_string()).collect();
-        let mut made: Vec<DynTensor> = Vec::new();
+        let mut shapes = Vec::new();
         {
-            let allocator = self.session.allocator().clone();
             let outputs = self.session.run_binding(&self.binding)?;
             for name in &names {
                 let value = &outputs[name.as_str()];
@@ -61,13 +60,13 @@ impl OnnxRuntime {
                     (TensorElementType::Int64, shape, Data::I64(v.to_vec()))
                 };
                 let dims = shape.iter().map(|d| usize::try_from(*d)).collect::<std::result::Result<_, _>>()?;
-                made.push(DynTensor::new(&allocator, kind, shape.clone())?);
+                shapes.push((kind, shape.clone()));
                 self.outputs.push(Array { shape: dims, data });
             }
         }
         self.binding.clear_outputs();
-        for (name, tensor) in names.into_iter().zip(made) {
-            self.binding.bind_output(name, tensor)?;
+        for (name, (kind, shape)) in names.into_iter().zip(shapes) {
+            self.binding.bind_output(name, DynTensor::new(self.session.allocator(), kind, shape)?)?;
         }
         self.bound = true;
         Ok(())

@@ -49,7 +49,8 @@ impl Engine for OpenVino {
         let mut found = Vec::new();
         for i in 0..self.compiled.get_output_size()? {
             let tensor = self.request.get_output_tensor_by_index(i)?;
-            let dims = tensor.get_shape()?.get_dimensions().iter().map(|d| usize::try_from(*d));
+            let shape = tensor.get_shape()?;
+            let dims = shape.get_dimensions().iter().map(|d| usize::try_from(*d));
             let shape = dims.collect::<std::result::Result<Vec<_>, _>>()?;
             let data = match tensor.get_element_type()? {
                 ElementType::F32 => Data::F32(tensor.get_data::<f32>()?.to_vec()),

@@ -239,9 +239,14 @@ impl<'m> Builder<'m> {
     fn program(&mut self, g: &Graph, symbols: &SymTable) -> Result<rt::Program, Vec<Diag>> {
         let mut s = Steps::default();
         let mut faults = Vec::new();
+        let mut failed = BTreeSet::new();
         for id in g.topo() {
-            if let Err(d) = self.node(&mut s, g, id, symbols) {
+            if g.operands(id).iter().any(|v| failed.contains(&v.node)) {
+                // its operand's fault is the one to report
+                failed.insert(id);
+            } else if let Err(d) = self.node(&mut s, g, id, symbols) {
                 faults.push(d.at(&g.loc(id)));
+                failed.insert(id);
             }
         }
         if faults.is_empty()

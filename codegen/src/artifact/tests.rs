@@ -1,7 +1,7 @@
 //! Programs that share buffers give the results of those that do not: random graphs, every node a kernel of its own, run with
 //! classes and without, on one thread and on two. What a kernel allows, case by case.
 
-use super::program::Lowered;
+use super::program::{Lowered, Stored};
 use super::{compile, lower_module};
 use crate::cpu::Target;
 use crate::kernel::{reuse, text};
@@ -86,7 +86,7 @@ fn shared(m: &rt::Manifest) -> usize {
     programs(m).flat_map(|p| &p.buffers).filter(|b| b.alias.is_some()).count()
 }
 
-fn open(m: &rt::Manifest, code: &[u8], weights: &[super::program::Stored]) -> std::sync::Arc<rt::Model> {
+fn open(m: &rt::Manifest, code: &[u8], weights: &[Stored]) -> std::sync::Arc<rt::Model> {
     let mut file = Cursor::new(Vec::new());
     let mut write = |i: usize, w: &mut dyn std::io::Write| w.write_all(&weights[i].bytes());
     rt::write(m, &[code], &mut write, &mut file).unwrap();

@@ -393,6 +393,17 @@ impl<'c> Build<'c> {
         Ok(())
     }
 
+    /// Asks for the line of an address, for the second-level cache; the address need not exist.
+    pub(super) fn prefetch(&self, p: PointerValue<'c>) -> R<()> {
+        let ptr = self.ctx.ptr_type(inkwell::AddressSpace::default()).into();
+        let f = Intrinsic::find("llvm.prefetch")
+            .and_then(|i| i.get_declaration(&self.module, &[ptr]))
+            .ok_or_else(|| Fail::Llvm("there is no prefetch".into()))?;
+        let number = |n: u64| self.ctx.i32_type().const_int(n, false).into();
+        self.b.build_call(f, &[p.into(), number(0), number(2), number(1)], "")?;
+        Ok(())
+    }
+
     /// A stack slot in the entry block.
     pub(super) fn slot(&self, t: T<'c>) -> R<PointerValue<'c>> {
         let here = self.here()?;

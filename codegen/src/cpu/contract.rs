@@ -5,10 +5,28 @@ use super::build::{Emitter, Op, R, V, known};
 use super::emit::Emit;
 use super::internal;
 use super::stage::{Axis, Copies};
-use crate::kernel::Stage;
+use crate::kernel::{Buf, Stage};
 use inkwell::IntPredicate;
 use inkwell::values::PointerValue;
-use tgc_ir::types::DType;
+use tgc_ir::types::{Atom, DType, Dim};
+
+/// Steps of a sum that follow each other without a branch.
+const STEPS: i64 = 8;
+/// Bytes of a line of the cache.
+const LINE: i64 = 64;
+
+/// Lines of a packed operand to ask for ahead of time.
+struct Ahead<'c> {
+    arg: u32,
+    /// The element one panel further.
+    flat: Dim,
+    /// Elements to skip.
+    skip: V<'c>,
+    /// Lines.
+    each: i64,
+    /// First position of the vectors, and the loop depth at which it is known.
+    lane: (V<'c>, u32),
+}
 
 /// Stack slots of one chain; they become registers.
 struct Chain<'c> {
@@ -39,22 +57,141 @@ impl<'c> Emit<'c, '_> {
             axes.push((*label, self.ir.i64(0), self.extent(extent)?));
         }
         let chunk = i64::from(chunk.max(1));
+        if let (Some(chunk), Some(first)) = (self.chunk, axes.first_mut()) {
+            (first.1, first.2) = (chunk.from, chunk.len);
+        }
         let all: Option<i64> = axes.iter().try_fold(1i64, |p, a| p.checked_mul(known(a.2)?));
         let innermost = axes.last().and_then(|a| Some((a.0, known(a.2)?)));
         let before = std::mem::replace(&mut self.innermost, innermost);
         let mut body = |e: &mut Self| e.multiply_add(s, c, &chains, dtype);
-        if all.is_some_and(|n| n <= chunk) {
-            self.loops(&axes, &mut body)?;
+        if all.is_some_and(|n| n <= chunk) || self.chunk.is_some() {
+            self.sum(s, c, &axes, &mut body)?;
         } else {
             self.chunks(&axes, chunk, &chains, zero, dtype, &mut body)?;
         }
         self.innermost = before;
+        if let Some(chunk) = self.chunk {
+            let more = self.ir.op(Op::Xor, chunk.first, self.ir.int_like(chunk.first, 1)?)?;
+            self.when(more, &mut |e| {
+                for (u, chain) in chains.iter().enumerate() {
+                    let p = e.kept(s, c, u)?;
+                    let v = e.ir.load(t, p, dtype.size() as u32)?;
+                    e.ir.b.build_store(chain.total, v)?;
+                }
+                Ok(())
+            })?;
+        }
         let mut out = Vec::new();
         for chain in &chains {
             self.flush(chain, t, dtype)?;
             out.push(self.ir.b.build_load(t, chain.total, "")?);
         }
         Ok(out)
+    }
+
+    /// Where the sum of copy `u` is kept between chunks.
+    fn kept(&self, s: &Stage, c: &Copies<'c>, u: usize) -> R<PointerValue<'c>> {
+        let missing = || internal(self.kernel, "a sum of chunks that has no place");
+        let (chunk, sums) = (self.chunk.ok_or_else(missing)?, self.sums.ok_or_else(missing)?);
+        let count = c.vectors.len().max(1);
+        let (row, rows) =
+            c.rows.as_ref().and_then(|r| Some((r.0, *r.1.get(u / count)?))).ok_or_else(missing)?;
+        let lanes = c.vectors.get(u % count).ok_or_else(missing)?;
+        let low = |label: u32| self.tile.get(label as usize).map(|t| t.0).ok_or_else(missing);
+        let row = self.ir.op(Op::Sub, rows, low(row)?)?;
+        let column = self.ir.op(Op::Sub, lanes.base, low(lanes.label)?)?;
+        let at = self.ir.op(Op::Mul, row, self.ir.i64(i64::from(chunk.plan.columns)))?;
+        let at = self.ir.op(Op::Add, at, column)?;
+        let &[root, _] = &s.expr.roots[..] else { return Err(missing()) };
+        self.ir.at(self.reg(s.expr.dtype(root))?, sums, at)
+    }
+
+    /// Keeps the sums so far for the next chunk.
+    pub(super) fn keep_sums(&mut self, s: &Stage, c: &Copies<'c>, results: &[Vec<V<'c>>]) -> R<()> {
+        let size = s.expr.roots.first().map_or(4, |r| s.expr.dtype(*r).size());
+        for (u, r) in results.iter().enumerate() {
+            let Some(&v) = r.first() else { continue };
+            let p = self.kept(s, c, u)?;
+            self.ir.store(p, v, size as u32)?;
+        }
+        Ok(())
+    }
+
+    /// Runs `body` over the axes. In whole register blocks several steps of the innermost one follow each other without a
+    /// branch, and a packed operand's next panel is asked for ahead of time.
+    fn sum(
+        &mut self,
+        s: &Stage,
+        c: &Copies<'c>,
+        axes: &[Axis<'c>],
+        body: &mut dyn FnMut(&mut Self) -> R<()>,
+    ) -> R<()> {
+        let (Some((block, blocks)), Some((&(label, lo, len), outer))) = (self.row_block, axes.split_last())
+        else {
+            return self.loops(axes, body);
+        };
+        let Some(ahead) = self.next_panel(s, c, block, blocks)? else { return self.loops(axes, body) };
+        self.loops(outer, &mut |e| {
+            e.blocks(lo, len, &[STEPS, 1], &mut |e, first, size| {
+                if size > 1 {
+                    e.scoped(label, first, &mut |e| e.prefetch(&ahead))?;
+                }
+                for i in 0..size {
+                    let at = if i == 0 { first } else { e.ir.op(Op::Add, first, e.ir.i64(i))? };
+                    e.scoped(label, at, body)?;
+                }
+                Ok(())
+            })?;
+            Ok(())
+        })
+    }
+
+    /// What to ask for ahead of [`STEPS`] steps: every row block asks for some of the lines that lie one panel further, so
+    /// that all of them together ask for the whole panel.
+    fn next_panel(&mut self, s: &Stage, c: &Copies<'c>, block: V<'c>, blocks: i64) -> R<Option<Ahead<'c>>> {
+        let Some(lanes) = c.vectors.first() else { return Ok(None) };
+        let packed = s.loads.iter().find_map(|l| {
+            let Buf::Arg(i) = l.from else { return None };
+            let a = self.kernel.args.get(i as usize)?;
+            Some((i, l, a, a.packed.as_ref()?))
+        });
+        let Some((arg, load, a, p)) = packed else { return Ok(None) };
+        let at_lane =
+            |d: &Dim| d.subst(&|x| (*x == Atom::Label(lanes.label)).then(|| Dim::sym(super::emit::LANE)));
+        let here: Vec<Dim> = load.index.iter().map(at_lane).collect();
+        let mut next = here.clone();
+        if let Some(d) = next.get_mut(p.axis as usize) {
+            *d = d.clone() + Dim::from(i64::from(p.width));
+        }
+        let flat = p.flat(&next, &a.dims);
+        let lines = (STEPS * i64::from(p.width) * a.dtype.size() as i64 / LINE).max(1);
+        let each = (lines + blocks - 1) / blocks;
+        let first = self.ir.op(Op::Mul, block, self.ir.i64(each))?;
+        let first = self.ir.op(Op::URem, first, self.ir.i64(lines))?;
+        let skip = self.ir.op(Op::Mul, first, self.ir.i64(LINE / a.dtype.size() as i64))?;
+        Ok(Some(Ahead { arg, flat, skip, each, lane: (lanes.base, lanes.depth) }))
+    }
+
+    fn prefetch(&mut self, ahead: &Ahead<'c>) -> R<()> {
+        let (dtype, Some(&base)) =
+            (self.kernel.dtype(Buf::Arg(ahead.arg)), self.args.get(ahead.arg as usize))
+        else {
+            return Err(internal(self.kernel, "a panel of an argument that is not there"));
+        };
+        let name = self.named.insert(super::emit::LANE.to_string(), ahead.lane);
+        let at = self.dim(&ahead.flat);
+        match name {
+            Some(n) => self.named.insert(super::emit::LANE.to_string(), n),
+            None => self.named.remove(super::emit::LANE),
+        };
+        let at = self.ir.op(Op::Add, at?, ahead.skip)?;
+        let elem = self.reg(dtype)?;
+        for i in 0..ahead.each {
+            let at = self.ir.op(Op::Add, at, self.ir.i64(i * LINE / dtype.size() as i64))?;
+            let p = self.ir.at(elem, base, at)?;
+            self.ir.prefetch(p)?;
+        }
+        Ok(())
     }
 
     fn acc_constant(&self, dtype: DType, v: f64) -> R<V<'c>> {

@@ -5,7 +5,7 @@ use super::build::{Build, Emitter, Op, R, V, known};
 use super::internal;
 use super::target::Target;
 use crate::kernel::{Buf, Item, Kernel, Role, reuse};
-use crate::schedule::{Schedule, StageSchedule};
+use crate::schedule::{ChunkSums, Schedule, StageSchedule};
 use inkwell::AddressSpace;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::basic_block::BasicBlock;
@@ -39,12 +39,24 @@ pub(super) struct Lanes<'c> {
     pub(super) active: Option<V<'c>>,
 }
 
+/// A chunk of a contraction that is summed over the whole tile before the next one.
+#[derive(Clone, Copy)]
+pub(super) struct Chunk<'c> {
+    pub(super) plan: ChunkSums,
+    /// First position of the outermost reduction label, and how many.
+    pub(super) from: V<'c>,
+    pub(super) len: V<'c>,
+    /// Nothing is summed yet; nothing follows.
+    pub(super) first: V<'c>,
+    pub(super) last: V<'c>,
+}
+
 /// Emission of one kernel.
 pub(super) struct Emit<'c, 'k> {
     pub(super) ir: Build<'c>,
     pub(super) kernel: &'k Kernel,
     pub(super) target: &'k Target,
-    schedule: &'k Schedule,
+    pub(super) schedule: &'k Schedule,
     /// First element of each argument and local.
     pub(super) args: Vec<PointerValue<'c>>,
     pub(super) locals: Vec<PointerValue<'c>>,
@@ -61,6 +73,13 @@ pub(super) struct Emit<'c, 'k> {
     pub(super) depth: u32,
     /// The label run in vectors.
     pub(super) vector: Option<Lanes<'c>>,
+    /// The chunk being summed over the tile.
+    pub(super) chunk: Option<Chunk<'c>>,
+    /// Where sums of chunks are kept.
+    pub(super) sums: Option<PointerValue<'c>>,
+    /// Number of the register block being built among the rows of its columns, and how many there may be: given for whole
+    /// blocks, which are worth more code.
+    pub(super) row_block: Option<(V<'c>, i64)>,
     /// The innermost reduction label of the contraction being built, if its extent is known, with that extent.
     pub(super) innermost: Option<(u32, i64)>,
     /// Values of the stage's expression, for `$n`.
@@ -119,6 +138,9 @@ pub(super) fn emit<'c, 'k>(
         depth: 0,
         vector: None,
         innermost: None,
+        chunk: None,
+        sums: None,
+        row_block: None,
         nodes: Vec::new(),
         fills: BTreeMap::new(),
         scopes: BTreeMap::new(),
@@ -170,6 +192,8 @@ impl<'c> Emit<'c, '_> {
             let p = self.ir.at(self.ir.ctx.i8_type().into(), scratch, at)?;
             self.locals.push(p);
         }
+        let at = self.dim(&crate::schedule::sums_offset(self.kernel, self.schedule))?;
+        self.sums = Some(self.ir.at(self.ir.ctx.i8_type().into(), scratch, at)?);
         Ok(())
     }
 

@@ -2,10 +2,10 @@
 //! single elements; of a contraction with rows, blocks of rows inside blocks of vectors. Results go through `post` to the stores. How results over reduction labels come about is in reduce.rs and contract.rs.
 
 use super::build::{Emitter, Op, R, V, known};
-use super::emit::{Emit, LANE, Lanes};
+use super::emit::{Chunk, Emit, LANE, Lanes};
 use super::internal;
 use crate::kernel::{Kind, Stage};
-use crate::schedule::StageSchedule;
+use crate::schedule::{ChunkSums, StageSchedule};
 use inkwell::IntPredicate;
 use tgc_ir::class::Combine;
 use tgc_ir::types::{Atom, Dim, Pred};
@@ -19,11 +19,11 @@ pub(super) type Axis<'c> = (u32, V<'c>, V<'c>);
 /// Points taken at once: several vectors along one label, at several positions of another, or one single point.
 pub(super) struct Copies<'c> {
     /// Positions of the rows' label.
-    rows: Option<(u32, Vec<V<'c>>)>,
+    pub(super) rows: Option<(u32, Vec<V<'c>>)>,
     /// Lanes of each vector.
     pub(super) width: u32,
     /// Each vector; none: scalars.
-    vectors: Vec<Lanes<'c>>,
+    pub(super) vectors: Vec<Lanes<'c>>,
     /// Loop depth at which the rows are known.
     depth: u32,
 }
@@ -97,7 +97,35 @@ impl<'c> Emit<'c, '_> {
                     e.point(s, plan, &Copies { rows: None, width, vectors, depth: e.depth })
                 })
             }
-            (Some(c), Some((axis, most))) => e.blocked(s, plan, c, axis, most),
+            (Some(c), Some((axis, most))) => match crate::schedule::chunk_sums(s, &plan, &e.schedule.tiles) {
+                None => e.blocked(s, plan, c, axis, most),
+                Some(sums) => e.each_chunk(s, sums, &mut |e| e.blocked(s, plan, c, axis, most)),
+            },
+        })
+    }
+
+    /// Runs `body` for every chunk of a contraction, at least once.
+    fn each_chunk(&mut self, s: &Stage, plan: ChunkSums, body: &mut dyn FnMut(&mut Self) -> R<()>) -> R<()> {
+        let Some((_, extent)) = s.red.first() else { return body(self) };
+        let len = self.extent(extent)?;
+        let (zero, one, count) = (self.ir.i64(0), self.ir.i64(1), self.ir.i64(plan.count));
+        let hi = self.ir.smax(len, one)?;
+        self.each(zero, hi, plan.count, &mut |e, from| {
+            let end = e.ir.op(Op::Add, from, count)?;
+            let to = e.ir.smin(end, len)?;
+            let chunk = Chunk {
+                plan,
+                from,
+                len: e.ir.op(Op::Sub, to, from)?,
+                first: e.ir.icmp(IntPredicate::EQ, from, zero)?,
+                last: e.ir.icmp(IntPredicate::SGE, end, hi)?,
+            };
+            let before = e.chunk.replace(chunk);
+            e.depth += 1;
+            let r = body(e);
+            e.depth -= 1;
+            e.chunk = before;
+            r
         })
     }
 
@@ -181,7 +209,13 @@ impl<'c> Emit<'c, '_> {
                             let copies =
                                 Copies { rows: Some((label, at)), width, vectors: vectors.clone(), depth };
                             e.depth += 1;
+                            let block = e.ir.op(Op::Sub, first, rows.1)?;
+                            let block = e.ir.op(Op::UDiv, block, e.ir.i64(most))?;
+                            let blocks =
+                                e.schedule.tiles.get(label as usize).map_or(1, |t| i64::from(*t) / most);
+                            e.row_block = (size == most && most > 1).then_some((block, blocks.max(1)));
                             let r = e.point(s, plan, &copies);
+                            e.row_block = None;
                             e.depth -= 1;
                             r
                         })
@@ -289,6 +323,16 @@ impl<'c> Emit<'c, '_> {
                 }
             }
         }
+        let Some(chunk) = self.chunk.filter(|_| matches!(s.kind, Kind::Contract { .. })) else {
+            return self.finish(s, c, results);
+        };
+        self.when(chunk.last, &mut |e| e.finish(s, c, results.clone()))?;
+        let more = self.ir.op(Op::Xor, chunk.last, self.ir.int_like(chunk.last, 1)?)?;
+        self.when(more, &mut |e| e.keep_sums(s, c, &results))
+    }
+
+    /// Post and stores of results.
+    fn finish(&mut self, s: &Stage, c: &Copies<'c>, mut results: Vec<Vec<V<'c>>>) -> R<()> {
         if let Some(post) = &s.post {
             for (u, r) in results.iter_mut().enumerate() {
                 let n = r.len();

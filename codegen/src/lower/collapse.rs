@@ -225,12 +225,18 @@ fn joined_sums(k: &Kernel, i: usize) -> Option<Stage> {
             Mode::Fill(c, _) | Mode::Trap(_, c) => mentions(c, &uses),
             Mode::Proved => false,
         });
-        if conditional || expr_mentions(&s.expr, &uses) || eb.as_const().is_some_and(|e| e < 1) {
+        // Conditions and places are found once for all steps of the innermost sum.
+        let long = j + 2 < s.red.len()
+            && s.red.last().is_some_and(|r| r.1.as_const().is_some_and(|e| e >= LONG_SUM));
+        if (conditional && !long) || expr_mentions(&s.expr, &uses) || eb.as_const().is_some_and(|e| e < 1) {
             return None;
         }
         for l in &mut out.loads {
             l.index = l.index.iter().map(&label).collect();
-            if !follows(k, l.from, &l.index, b) {
+            if let Mode::Fill(c, _) | Mode::Trap(_, c) = &mut l.mode {
+                *c = c.map(&label);
+            }
+            if !long && !follows(k, l.from, &l.index, b) {
                 return None;
             }
         }

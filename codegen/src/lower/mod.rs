@@ -1,6 +1,6 @@
 //! Lowering: one fused region of the tensor graph to one kernel. `plan` decides which values get a stage of their own,
 //! `read` inlines the others into the stages that read them, `stage` builds a stage by class, `post` merges light
-//! epilogues, `pack` chooses how weights lie, `collapse` joins labels, `panels` copies operands of
+//! epilogues, `reuse` lets stages work in place, `pack` chooses how weights lie, `collapse` joins labels, `panels` copies operands of
 //! contractions, `params` turns the entry's symbols into dim parameters. Works on classes, never on ops.
 
 mod collapse;
@@ -11,6 +11,7 @@ mod params;
 mod plan;
 mod post;
 mod read;
+mod reuse;
 mod scan;
 mod scatter;
 mod stage;
@@ -75,6 +76,7 @@ pub fn lower_region(region: &Graph, symbols: &SymTable, consts: &[bool]) -> Resu
     }
     let sites = reader.sites();
     post::merge(&mut kernel);
+    reuse::in_place(&mut kernel);
     pack::choose(&mut kernel);
     collapse::collapse(&mut kernel);
     panels::add(&mut kernel);

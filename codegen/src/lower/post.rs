@@ -129,7 +129,8 @@ fn readers(kernel: &Kernel, buf: Buf) -> usize {
     kernel.stages().iter().filter(|s| s.loads.iter().any(|l| l.from == buf)).count()
 }
 
-fn drop_locals(kernel: &mut Kernel) {
+/// Drops locals that nothing uses.
+pub(super) fn drop_locals(kernel: &mut Kernel) {
     let used: Vec<u32> = (0..kernel.locals.len() as u32)
         .filter(|&l| {
             let hit = |b: Buf| b == Buf::Local(l);
@@ -158,7 +159,7 @@ fn drop_locals(kernel: &mut Kernel) {
 }
 
 /// Calls `f` on every stage.
-fn visit(items: &mut [Item], f: &mut dyn FnMut(&mut Stage)) {
+pub(super) fn visit(items: &mut [Item], f: &mut dyn FnMut(&mut Stage)) {
     for i in items {
         match i {
             Item::Stage(s) => f(s),

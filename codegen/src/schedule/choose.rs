@@ -124,14 +124,16 @@ fn contract_tiles(k: &Kernel, s: &Stage, plan: &StageSchedule, tiles: &mut [u32]
     order
 }
 
-/// Bytes of an operand that one more row brings in: a whole sum's for a matrix, the innermost label's for windows, which
+/// Bytes of an operand that one more row brings in: a chunk's for a matrix, the innermost label's for windows, which
 /// overlap.
 fn row_bytes(k: &Kernel, s: &Stage) -> i64 {
     let size = s.loads.first().map_or(4, |l| k.dtype(l.from).size() as i64);
     let extents: Vec<i64> = s.red.iter().map(|r| extent_guess(&r.1)).collect();
+    let Kind::Contract { chunk } = s.kind else { return size };
+    let chunk = i64::from(chunk);
     match extents[..] {
         [] => size,
-        [k] => (k * size).max(size),
+        [k] => (k.min(chunk) * size).max(size),
         [.., last] => (2 * last * size).max(size),
     }
 }

@@ -10,6 +10,7 @@ mod random;
 mod tests;
 
 pub(crate) use choose::widths;
+pub(crate) use memory::{ChunkSums, chunk_sums, sums_offset};
 pub use memory::{local_extents, local_offsets, scratch, tile_count};
 
 use crate::kernel::Kernel;

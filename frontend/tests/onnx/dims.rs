@@ -95,3 +95,38 @@ fn output_declarations_are_labels() {
     assert_eq!(i.warnings[0].code, "E-ONNX-030");
     assert_eq!(m.out(), "f32[n, 4]");
 }
+
+#[test]
+fn a_table_of_positions_bounds_the_sequence() {
+    let table: Vec<f32> = (0..4).map(|v| v as f32).collect();
+    let m = model(13).input("x", F32, &["n"]).init(floats("t", &[4], &table)).ints("zero", &[0]);
+    let m = m.node("Shape", &["x"], &["s"], &[]).node("Slice", &["t", "zero", "s", "zero"], &["p"], &[]);
+    let m = m.node("Add", &["p", "x"], &["h"], &[]).node("Add", &["h", "x"], &["y"], &[]).output("y");
+    let i = m.import();
+    let g = body(&i);
+    assert_eq!(m.out(), "f32[n]");
+    let s = g.symbols.get("n").unwrap();
+    assert_eq!((s.lo, s.hi), (0, 4));
+    let [guard] = g.guards() else { panic!("{:?}", g.guards()) };
+    assert!(guard.why.contains("broadcast"), "{guard:?}");
+    close(&m.run(&[f(&[3], &[1.0; 3])])[0], &[3], &[2.0, 3.0, 4.0]);
+    close(&m.run(&[f(&[1], &[1.0])])[0], &[1], &[2.0]);
+    let e = tgc_ir::interp::run(&i.module, "main", &[f(&[5], &[1.0; 5])]).unwrap_err().to_string();
+    assert!(e.contains('5') && e.contains('4'), "{e}");
+}
+
+#[test]
+fn bounds_that_contradict_leave_the_ranges_and_the_guards() {
+    let m = model(13).input("x", F32, &["1", "1", "n"]).init(floats("w", &[1, 1, 9], &[1.0; 9]));
+    let m = m.node("Conv", &["x", "w"], &["y"], &[]).output("y");
+    let wide = m.import();
+    assert_eq!(body(&wide).symbols.get("n").unwrap().lo, 9);
+    let m = m.init(floats("t", &[4], &[1.0; 4])).ints("zero", &[0]).ints("two", &[2]);
+    let m = m.node("Shape", &["x"], &["s"], &[]).node("Slice", &["s", "two", "three", "zero"], &["l"], &[]);
+    let m = m.ints("three", &[3]).node("Slice", &["t", "zero", "l", "zero"], &["p"], &[]);
+    let m = m.node("Add", &["p", "x"], &["z"], &[]).output("z");
+    let both = m.import();
+    let s = body(&both).symbols.get("n").unwrap();
+    assert_eq!((s.lo, s.hi), (0, tgc_ir::types::DEFAULT_MAX));
+    assert_eq!(body(&both).guards().len(), 3, "{:?}", body(&both).guards());
+}

@@ -238,7 +238,8 @@ fn member_fits(cut: &Cut, plan: &Plan, t: &Tiling, id: NodeId, place: NodeId) ->
     let (Some(class), Some(axes), Some(ty)) = (plan.class(id), t.axes.get(&v), cut.region.ty(v)) else {
         return false;
     };
-    let spans_grid = axes.iter().flatten().collect::<BTreeSet<_>>().len() == t.grid.len();
+    // An axis of extent 1 is in no tile more than once, whether a value has it or not.
+    let spans_grid = t.grid.iter().enumerate().all(|(g, d)| d.is(1) || axes.contains(&Some(g)));
     let all_grid = || axes.iter().zip(&ty.shape).all(|(a, d)| a.is_some() || d.is(1));
     match class {
         Class::Map(_) | Class::View(_) => spans_grid,

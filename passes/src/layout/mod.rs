@@ -1,6 +1,7 @@
 //! Layout: runs convolutions with channels last. Values joined by nodes that have a form in either layout make a set
 //! (`sets`); every set with a convolution of several output channels is rewritten as a whole, with explicit transposes
 //! where values enter and leave it. What form a node has with channels last is written in `forms`.
+//! A convolution of few channels has its operand padded beforehand.
 //!
 //! The pass removes no transpose itself: `canonicalise` cancels pairs and turns those that move nothing into reshapes,
 //! `fold_constants` evaluates those of constants, and fusion reads through the ones at a kernel's input.

@@ -1,5 +1,6 @@
 //! Property test of lowering and code: random regions, run as a graph, as a kernel, and compiled under random schedules.
 
+mod chain;
 pub(crate) mod region;
 
 use super::lower_region;

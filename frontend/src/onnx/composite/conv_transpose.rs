@@ -62,7 +62,7 @@ fn products(cx: &mut NodeCx<'_, '_>, x: Value, w: Value) -> Res<Value> {
         channels_last: false,
     };
     let y = cx.op(op, &[x, w])?;
-    let y = interleaved(cx, y, g * ws[1].clone(), &axes)?;
+    let y = interleaved(cx, y, [g, ws[1].clone()], &axes)?;
     cut(cx, y, &axes)
 }
 
@@ -142,13 +142,15 @@ fn dilated(cx: &mut NodeCx<'_, '_>, mut w: Value, extents: &[i64], axes: &[Axis]
     cx.op(Pad { before: vec![zero; after.len()], after, value }, &[w])
 }
 
-/// The weight [G * C, O, kernel..] as that of a convolution, [G * O * residues.., C, taps..], taps in reverse.
+/// The weight [G * C, O, kernel..] as that of a convolution, [G * residues.. * O, C, taps..], taps in reverse. Within a
+/// residue channels stay together, so that with channels last the results need no rearrangement along one axis.
 fn by_residue(cx: &mut NodeCx<'_, '_>, w: Value, [g, c, o]: [Dim; 3], axes: &[Axis]) -> Res<Value> {
     let n = axes.len();
     let (taps, strides) = (axes.iter().map(|a| a.taps), axes.iter().map(|a| a.stride));
     let split = taps.clone().zip(strides.clone()).flat_map(|(t, s)| [Dim::from(t), Dim::from(s)]);
     let w = cx.reshape(w, [g.clone(), c.clone(), o.clone()].into_iter().chain(split).collect())?;
-    let perm = [0, 2].into_iter().chain((0..n).map(|i| 4 + 2 * i)).chain([1]).chain((0..n).map(|i| 3 + 2 * i));
+    let (residues, taken) = ((0..n).map(|i| 4 + 2 * i), (0..n).map(|i| 3 + 2 * i));
+    let perm = [0].into_iter().chain(residues).chain([2, 1]).chain(taken);
     let perm: Vec<i64> = perm.map(|a| a as i64).collect();
     let w = cx.op(Transpose { perm }, &[w])?;
     let residues: Dim = strides.map(Dim::from).product();
@@ -163,18 +165,18 @@ fn by_residue(cx: &mut NodeCx<'_, '_>, w: Value, [g, c, o]: [Dim; 3], axes: &[Ax
     if steps.iter().all(|s| *s == 1) { Ok(w) } else { cx.op(Slice { starts, sizes: shape, steps }, &[w]) }
 }
 
-/// [N, O * residues.., positions..] as [N, O, positions * stride..].
-fn interleaved(cx: &mut NodeCx<'_, '_>, y: Value, channels: Dim, axes: &[Axis]) -> Res<Value> {
+/// [N, G * residues.. * O, positions..] as [N, G * O, positions * stride..].
+fn interleaved(cx: &mut NodeCx<'_, '_>, y: Value, [g, o]: [Dim; 2], axes: &[Axis]) -> Res<Value> {
     let n = axes.len();
     let ys = cx.shape(y);
     let strides = axes.iter().map(|a| Dim::from(a.stride));
-    let split = [ys[0].clone(), channels.clone()].into_iter().chain(strides.clone());
+    let split = [ys[0].clone(), g.clone()].into_iter().chain(strides.clone()).chain([o.clone()]);
     let y = cx.reshape(y, split.chain(ys[2..].to_vec()).collect())?;
-    let perm = [0, 1].into_iter().chain((0..n).flat_map(|i| [2 + n + i, 2 + i]));
+    let perm = [0, 1, 2 + n].into_iter().chain((0..n).flat_map(|i| [3 + n + i, 2 + i]));
     let perm: Vec<i64> = perm.map(|a| a as i64).collect();
     let y = if axes.iter().all(|a| a.stride == 1) { y } else { cx.op(Transpose { perm }, &[y])? };
     let joined = ys[2..].iter().cloned().zip(strides).map(|(q, s)| q * s);
-    cx.reshape(y, [ys[0].clone(), channels].into_iter().chain(joined).collect())
+    cx.reshape(y, [ys[0].clone(), g * o].into_iter().chain(joined).collect())
 }
 
 /// The part that the attributes ask for; zeros where it reaches beyond the last product.
