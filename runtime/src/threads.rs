@@ -1,5 +1,5 @@
-//! The fork-join pool: workers spin for a moment, then park; the caller is worker 0. What must not be here: what the work is
-//! or how it is cut.
+//! The fork-join pool: workers spin for a moment, then park; the caller is worker 0, and does what no worker has begun when
+//! it is done with its own part. What must not be here: what the work is or how it is cut.
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;
@@ -19,6 +19,7 @@ const IDLE: u32 = 0;
 const WORK: u32 = 1;
 const PARKED: u32 = 2;
 const STOP: u32 = 3;
+const BUSY: u32 = 4;
 
 type Job = *const (dyn Fn(usize) + Sync);
 
@@ -31,7 +32,7 @@ pub struct Pool {
 }
 
 struct Shared {
-    /// What the signalled workers run; written only while none of them is signalled.
+    /// What the signalled workers run; written only while none of them is signalled or busy.
     job: UnsafeCell<Option<Job>>,
     slots: Vec<AtomicU32>,
     pending: AtomicUsize,
@@ -39,7 +40,7 @@ struct Shared {
     spin: Duration,
 }
 
-// SAFETY: `job` is written by the caller that holds `turn` while no worker is signalled, and read only by signalled
+// SAFETY: `job` is written by the caller that holds `turn` while no worker is signalled or busy, and read only by busy
 // workers, all of which are done before `run` returns; the slots' acquire and release order the accesses.
 unsafe impl Sync for Shared {}
 // SAFETY: the pointer in `job` is to a `Sync` closure that outlives its use, see `run`.
@@ -106,7 +107,7 @@ impl Pool {
         }
         // SAFETY: only the lifetime changes; `Finish` below waits, also on unwinding, until no worker uses the closure.
         let job = unsafe { std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), Job>(f) };
-        // SAFETY: we hold `turn` and no worker is signalled, so nobody reads the cell now.
+        // SAFETY: we hold `turn` and no worker is signalled or busy, so nobody reads the cell now.
         unsafe { *self.shared.job.get() = Some(job) };
         self.shared.pending.store(others, Ordering::Relaxed);
         let finish = Finish(&self.shared);
@@ -117,8 +118,25 @@ impl Pool {
         }
         f(0);
         (others + 1..workers).for_each(f);
+        // A worker that sleeps, or has lost its CPU, would only be waited for.
+        for (i, slot) in self.shared.slots.iter().enumerate().take(others).rev() {
+            if slot.compare_exchange(WORK, IDLE, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                let done = Done(&self.shared);
+                f(i + 1);
+                drop(done);
+            }
+        }
         drop(finish);
         !self.shared.panicked.swap(false, Ordering::Relaxed)
+    }
+}
+
+/// Counts one part of the work as done when dropped.
+struct Done<'a>(&'a Shared);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.pending.fetch_sub(1, Ordering::Release);
     }
 }
 
@@ -144,26 +162,27 @@ impl Shared {
     fn work(&self, i: usize) {
         let slot = &self.slots[i - 1];
         loop {
-            match self.wait(slot) {
-                STOP => return,
-                _ => {
-                    // SAFETY: this worker is signalled, so the cell holds the running job, see `Shared`'s `Sync`.
-                    let job = unsafe { *self.job.get() };
-                    if let Some(job) = job {
-                        // SAFETY: the caller of `run` keeps the closure alive until `pending` is 0.
-                        let f = unsafe { &*job };
-                        if catch_unwind(AssertUnwindSafe(|| f(i))).is_err() {
-                            self.panicked.store(true, Ordering::Relaxed);
-                        }
-                    }
-                    // Idle before done: the caller may signal this slot again as soon as `pending` is 0.
-                    let stop =
-                        slot.compare_exchange(WORK, IDLE, Ordering::Release, Ordering::Relaxed).is_err();
-                    self.pending.fetch_sub(1, Ordering::Release);
-                    if stop {
-                        return;
-                    }
+            if self.wait(slot) == STOP {
+                return;
+            }
+            // The caller may have taken the work back.
+            if slot.compare_exchange(WORK, BUSY, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+                continue;
+            }
+            // SAFETY: this worker is busy, so the cell holds the running job, see `Shared`'s `Sync`.
+            let job = unsafe { *self.job.get() };
+            if let Some(job) = job {
+                // SAFETY: the caller of `run` keeps the closure alive until `pending` is 0.
+                let f = unsafe { &*job };
+                if catch_unwind(AssertUnwindSafe(|| f(i))).is_err() {
+                    self.panicked.store(true, Ordering::Relaxed);
                 }
+            }
+            // Idle before done: the caller may signal this slot again as soon as `pending` is 0.
+            let stop = slot.compare_exchange(BUSY, IDLE, Ordering::Release, Ordering::Relaxed).is_err();
+            self.pending.fetch_sub(1, Ordering::Release);
+            if stop {
+                return;
             }
         }
     }
@@ -249,8 +268,32 @@ mod tests {
     #[test]
     fn a_panicking_worker_is_reported_and_the_pool_lives_on() {
         let pool = Pool::new(2).unwrap();
-        assert!(!pool.run(2, &|i| assert!(i == 0, "worker {i} panics on purpose")));
+        // The caller waits until the worker has begun, or it would take the work, and panic itself.
+        let begun = AtomicBool::new(false);
+        assert!(!pool.run(2, &|i| {
+            begun.fetch_or(i == 1, Ordering::Relaxed);
+            while !begun.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+            assert!(i == 0, "worker {i} panics on purpose");
+        }));
         assert!(pool.run(2, &|_| {}));
+    }
+
+    /// More threads than any machine has CPUs free: some parts are always taken back, none is lost or done twice.
+    #[test]
+    fn work_that_nobody_began_is_done_by_the_caller() {
+        let pool = Pool::new(24).unwrap();
+        let caller = thread::current().id();
+        let (mine, all) = (AtomicU32::new(0), AtomicU32::new(0));
+        for _ in 0..300 {
+            assert!(pool.run(24, &|i| {
+                all.fetch_add(1 << (i % 2 * 16), Ordering::Relaxed);
+                mine.fetch_add(u32::from(thread::current().id() == caller), Ordering::Relaxed);
+            }));
+            assert_eq!(all.swap(0, Ordering::Relaxed), 12 << 16 | 12);
+        }
+        assert!(mine.into_inner() > 300, "not one part was taken back");
     }
 
     #[test]
