@@ -29,7 +29,8 @@ pub struct BuildOptions {
 pub enum Stage {
     Optimize,
     Lower,
-    Compile,
+    /// With the number of kernels, once for each target.
+    Compile(usize),
 }
 
 /// Runs the pipeline in place.
@@ -66,11 +67,12 @@ pub fn code_text(lowered: &Lowered, options: &BuildOptions, assembly: bool) -> R
     artifact::code_text(lowered, &Target::parse(name).map_err(|d| vec![d])?, assembly)
 }
 
-/// Builds an artifact in memory.
+/// Builds an artifact in memory; `compiled` is called after every kernel, from any thread.
 pub fn build(
     module: &mut Module,
     options: &BuildOptions,
     at: &mut dyn FnMut(Stage),
+    compiled: &(dyn Fn() + Sync),
 ) -> Result<Artifact, Vec<Diag>> {
     let mut targets = Vec::new();
     for t in &options.targets {
@@ -86,8 +88,8 @@ pub fn build(
             kernel::text::parse(&text).map_err(|d| with_text(d, &text))?
         }
     };
-    at(Stage::Compile);
-    artifact::compile(lowered, &targets, &replace, options.jobs, &options.record)
+    at(Stage::Compile(lowered.kernels.len() * targets.len()));
+    artifact::compile(lowered, &targets, &replace, options.jobs, &options.record, compiled)
 }
 
 /// Diagnostics with spans, drawn against their text now, as the text is not kept.

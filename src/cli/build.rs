@@ -69,7 +69,11 @@ pub fn run(a: &BuildArgs) -> Result<(), Failure> {
         bar.set_message(match s {
             Stage::Optimize => "optimizing the graph",
             Stage::Lower => "generating kernels",
-            Stage::Compile => "compiling kernels",
+            Stage::Compile(kernels) => {
+                bar.set_length(kernels as u64);
+                bar.set_style(style("{spinner} {msg} {wide_bar} {pos}/{len} ({elapsed})"));
+                "compiling kernels"
+            }
         })
     };
     let text = match a.emit {
@@ -87,8 +91,9 @@ pub fn run(a: &BuildArgs) -> Result<(), Failure> {
             tgc::code_text(&lowered, &options, a.emit == Emit::Asm)?
         }
         Emit::Artifact => {
-            let artifact = tgc::build(&mut module, &options, &mut at)?;
+            let artifact = tgc::build(&mut module, &options, &mut at, &|| bar.inc(1))?;
             let Some(path) = &a.output else { return Ok(()) };
+            bar.set_style(style(SPINNER));
             bar.set_message("writing the artifact");
             artifact.write(path).map_err(|e| Failure::Io(e.to_string()))?;
             bar.finish_and_clear();
@@ -104,12 +109,17 @@ pub fn run(a: &BuildArgs) -> Result<(), Failure> {
     }
 }
 
-/// A spinner on stderr; silent when stderr is not a terminal.
+/// While nothing can be counted.
+const SPINNER: &str = "{spinner} {msg} ({elapsed})";
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+/// Progress on stderr; silent when stderr is not a terminal.
 fn progress() -> ProgressBar {
     let bar = ProgressBar::new_spinner();
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
-        bar.set_style(style);
-    }
+    bar.set_style(style(SPINNER));
     bar.enable_steady_tick(Duration::from_millis(120));
     bar
 }

@@ -22,12 +22,14 @@ pub struct Artifact {
 
 /// Compiles `lowered` for every target (best first). `replace` holds hand-edited kernels that take the place of the
 /// generated ones of the same name and signature. `options` is recorded as text. The result does not depend on `jobs`.
+/// `compiled` is called after each kernel for each target, from any thread.
 pub fn compile(
     mut lowered: Lowered,
     targets: &[Target],
     replace: &[Kernel],
     jobs: usize,
     options: &str,
+    compiled: &(dyn Fn() + Sync),
 ) -> Result<Artifact, Vec<Diag>> {
     substitute(&mut lowered.kernels, replace)?;
     let mut faults = Vec::new();
@@ -52,7 +54,7 @@ pub fn compile(
         for (k, s) in &work {
             s.check(k, target.isa).map_err(|d| vec![d])?;
         }
-        let mut image = cpu::compile_all(&work, target, jobs).map_err(|d| vec![d])?;
+        let mut image = cpu::compile_each(&work, target, jobs, compiled).map_err(|d| vec![d])?;
         if image.bytes.is_empty() {
             // a model that only copies has no kernel, but a section of the file is never empty
             image.bytes.push(0);

@@ -111,7 +111,7 @@ fn run(
 /// Compares runs with classes and without; gives the number of buffers in classes, `None` if there is nothing to compare.
 fn compare(seed: u64, r: &Region) -> Option<usize> {
     let lowered = lower(&r.graph)?;
-    let artifact = compile(lowered, &[Target::parse("native").unwrap()], &[], 1, "").unwrap();
+    let artifact = compile(lowered, &[Target::parse("native").unwrap()], &[], 1, "", &|| ()).unwrap();
     let n = shared(&artifact.manifest);
     if n == 0 {
         return Some(0);

@@ -100,13 +100,23 @@ pub fn text(kernel: &Kernel, schedule: &Schedule, target: &Target, assembly: boo
 
 /// Compiles all kernels on `jobs` threads (0: one a core) and links them; the image does not depend on `jobs`.
 pub fn compile_all(kernels: &[(Kernel, Schedule)], target: &Target, jobs: usize) -> Result<Image, Diag> {
+    compile_each(kernels, target, jobs, &|| ())
+}
+
+/// As [`compile_all`]; `compiled` is called after every kernel, from any thread.
+pub fn compile_each(
+    kernels: &[(Kernel, Schedule)],
+    target: &Target,
+    jobs: usize,
+    compiled: &(dyn Fn() + Sync),
+) -> Result<Image, Diag> {
     let pool =
         rayon::ThreadPoolBuilder::new().num_threads(jobs.min(kernels.len().max(1))).build().map_err(|e| {
             Diag::error("E-CPU-004", format!("{jobs} compiler threads cannot be had: {e}"))
                 .help("use --jobs 1")
         })?;
-    let objects: Vec<Result<Vec<u8>, Diag>> =
-        pool.install(|| kernels.par_iter().map(|(k, s)| compile(k, s, target)).collect());
+    let objects: Vec<Result<Vec<u8>, Diag>> = pool
+        .install(|| kernels.par_iter().map(|(k, s)| compile(k, s, target).inspect(|_| compiled())).collect());
     let mut named = Vec::with_capacity(objects.len());
     for ((k, _), o) in kernels.iter().zip(objects) {
         named.push((k.name.clone(), o?));

@@ -59,7 +59,8 @@ impl<'c> Emit<'c, '_> {
                 }
             },
         };
-        self.each(self.ir.i64(0), existing, 1, &mut |e, i| e.put_states(&p, i, 1, &init))?;
+        let sizes: Vec<i64> = along.into_iter().map(i64::from).chain([1]).collect();
+        self.blocks(self.ir.i64(0), existing, &sizes, &mut |e, i, w| e.put_states(&p, i, w as u32, &init))?;
         self.loops(&axes, &mut |e| match last {
             None => {
                 let zero = e.ir.i64(0);
