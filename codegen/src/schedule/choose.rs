@@ -66,7 +66,8 @@ const WHOLE: u32 = 12;
 const ROW_BYTES: i64 = 256 << 10;
 /// Columns of a tile: a few panels.
 const COLUMNS: i64 = 64;
-/// Most rows of a tile, a multiple of 6 and 12.
+/// Most rows of a tile, multiples of 6 and 12; where a tile copies its columns first, and where it does not.
+const MOST_COPIED_ROWS: i64 = 1920;
 const MOST_ROWS: i64 = 480;
 /// Tiles that serve several threads evenly.
 const ENOUGH_TILES: i64 = 16;
@@ -111,7 +112,7 @@ fn contract_tiles(k: &Kernel, s: &Stage, plan: &StageSchedule, tiles: &mut [u32]
         let copied = s.loads.iter().any(|l| matches!(l.from, Buf::Local(_)) && reduces(s, l) && !uses(l, r));
         let most = match copied {
             // Every tile copies its columns first.
-            true => MOST_ROWS,
+            true => MOST_COPIED_ROWS,
             false => (ROW_BYTES / row_bytes(k, s)).clamp(2 * rows, MOST_ROWS) / rows * rows,
         };
         let mut parts = (extent + most - 1) / most;
