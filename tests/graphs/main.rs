@@ -9,6 +9,7 @@
 
 mod buffers;
 mod check;
+mod command;
 mod maker;
 mod rng;
 
