@@ -20,11 +20,15 @@
 //! "#);
 //! ```
 
+mod agree;
 mod build;
 mod model;
+mod reduce;
 
+pub use agree::{Fault, agree};
 pub use build::{BuildOptions, Stage, build, code_text, lower, optimize};
 pub use model::{LoadOptions, load};
+pub use reduce::reduce;
 pub use tgc_codegen as codegen;
 pub use tgc_frontend as frontend;
 pub use tgc_frontend::onnx::DimOption;

@@ -5,6 +5,7 @@ mod check;
 mod crash;
 mod inspect;
 mod opt;
+mod reduce;
 
 use clap::{Args, Parser, Subcommand};
 use std::path::{Path, PathBuf};
@@ -31,6 +32,9 @@ enum Command {
     Inspect(inspect::InspectArgs),
     /// Run passes over textual IR and print the result.
     Opt(opt::OptArgs),
+    /// Make a model that fails small: one whose compiled code and interpreter disagree on random inputs, or that does not
+    /// build.
+    Reduce(reduce::ReduceArgs),
 }
 
 /// The model to read.
@@ -89,6 +93,7 @@ pub fn main() -> ExitCode {
             Command::Build(a) => build::run(a),
             Command::Inspect(a) => inspect::run(a),
             Command::Opt(a) => opt::run(a),
+            Command::Reduce(a) => reduce::run(a),
         };
         match result {
             Ok(()) => ExitCode::SUCCESS,

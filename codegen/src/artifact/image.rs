@@ -83,6 +83,15 @@ pub fn code_text(lowered: &Lowered, target: &Target, assembly: bool) -> Result<S
 }
 
 impl Artifact {
+    /// The file in memory, for a loader that opens bytes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, rt::Error> {
+        let code: Vec<&[u8]> = self.images.iter().map(Vec::as_slice).collect();
+        let mut weights = |i: usize, out: &mut dyn std::io::Write| out.write_all(&self.weights[i].bytes());
+        let mut file = std::io::Cursor::new(Vec::new());
+        rt::write(&self.manifest, &code, &mut weights, &mut file)?;
+        Ok(file.into_inner())
+    }
+
     /// Writes the file, through a temporary one in the same folder.
     pub fn write(&self, path: &Path) -> Result<(), rt::Error> {
         let code: Vec<&[u8]> = self.images.iter().map(Vec::as_slice).collect();

@@ -97,8 +97,8 @@ pub(crate) fn bin(op: Bin, d: DType, a: Term, b: Term, r: f64, always: bool) -> 
     };
     settle(match op {
         Bin::Pow => prop + (pow_ulps(d) + 0.5) * ulp_at(d, r.abs() + prop),
-        // remainders are exact
-        Bin::Rem | Bin::Mod => prop,
+        // a remainder is exact; that of floored division adds the divisor where the signs differ
+        Bin::Rem => prop,
         _ => rounded(d, r, prop, always),
     })
 }

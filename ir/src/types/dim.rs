@@ -169,7 +169,7 @@ impl Dim {
         let rest = Dim { terms: rest, constant: self.constant.rem_euclid(c) };
         if let ([Term { atoms, coeff: 1 }], k) = (&rest.terms[..], rest.constant)
             && let [Atom::FloorDiv(x, d)] = &atoms[..]
-            && let Some(dc) = d.as_const()
+            && let Some(dc) = d.as_const().filter(|dc| *dc >= 1)
             && let Some(cd) = c.checked_mul(i128::from(dc))
         {
             return quot + (Dim::from(k.saturating_mul(i128::from(dc))) + (**x).clone()).floordiv_const(cd);
@@ -610,6 +610,8 @@ mod tests {
         assert_eq!(d.to_string(), "4*#0 + floordiv(#1, 64)");
         assert_eq!((n.clone() * Dim::from(64)).floordiv(&n), Dim::from(64));
         assert_eq!(l.floordiv(&Dim::from(4)).floordiv(&Dim::from(8)), l.floordiv(&Dim::from(32)));
+        let by_zero = l.floordiv(&Dim::from(0));
+        assert_eq!(by_zero.floordiv(&Dim::from(4)).to_string(), "floordiv(floordiv(#0, 0), 4)");
         let r = |a: &Atom| if *a == Atom::Label(1) { (0, 63) } else { (0, 1000) };
         assert_eq!(d.simplify(&r), Dim::from(4) * Dim::label(0));
     }

@@ -239,3 +239,18 @@ fn an_unsure_size_or_branch_unbounds_what_follows() {
     let out = bounded(text, &[f(&[2], &[0.1, 0.1])]);
     assert_eq!(out[1].bound, [0.0, 0.0]);
 }
+
+#[test]
+fn the_remainder_of_floored_division_is_rounded_where_it_adds_the_divisor() {
+    let text = "graph @main(%x: f32[1], %y: f32[1]) -> (f32[1], f32[1]) {
+  %a = exp %x : f32[1]
+  %m = modulo %a, %y : f32[1]
+  %r = rem %a, %y : f32[1]
+  return %m, %r
+}";
+    let one = |v: f64| Tensor::from_f64(DType::F32, &[1], &[v]);
+    let out = bounded(text, &[one(-14.0), one(-1.9)]);
+    let (sum, exact) = (out[0].bound[0], out[1].bound[0]);
+    assert!(sum > 1.9 * DType::F32.epsilon() && sum < 1e-6, "{sum:e}");
+    assert!(exact > 0.0 && exact < 1e-12, "{exact:e}");
+}

@@ -1,0 +1,166 @@
+//! Whether a module's artifact computes what the interpreter computes: random inputs, a build in memory, runs at one and
+//! two threads. What must not be here: how a failing module is made smaller (`reduce`).
+
+use crate::build::{BuildOptions, build};
+use std::collections::BTreeMap;
+use tgc_ir::accuracy::within;
+use tgc_ir::diag::Diag;
+use tgc_ir::graph::{Graph, Value};
+use tgc_ir::interp;
+use tgc_ir::module::Module;
+use tgc_ir::ops::Op;
+use tgc_ir::scalar::Scalar;
+use tgc_ir::tensor::{Data, Tensor};
+use tgc_ir::types::{Atom, DType, Type};
+use tgc_runtime as rt;
+
+/// Why an artifact is not what the interpreter says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The code of the diagnostic that ends the build, or `differs`, `threads`, `refused`, `runtime`: what stays the same
+    /// while a module is made smaller.
+    pub kind: String,
+    /// Where and how, in words.
+    pub text: String,
+}
+
+/// Tuples of sizes tried for every entry, and draws of inputs for each.
+const TRIES: u64 = 3;
+
+/// Builds for this machine and compares with the interpreter on inputs drawn from `seed`, at a few sizes of the dynamic
+/// dims within their ranges.
+pub fn agree(module: &Module, seed: u64) -> Result<(), Fault> {
+    let options = BuildOptions { targets: vec!["native".into()], ..BuildOptions::default() };
+    let artifact = build(&mut module.clone(), &options, &mut |_| {}).map_err(|d| refusal(&d))?;
+    let model = artifact.to_bytes().and_then(|b| rt::Loader::default().from_bytes(&b)).map_err(of_runtime)?;
+    for (name, entry) in &module.entries {
+        let mut rng = Rng(seed);
+        for sizes in sizes(&entry.body, &mut rng) {
+            for _ in 0..TRIES {
+                let small = rng.within(0, 1) == 0;
+                let types = input_types(&entry.body);
+                let inputs: Option<Vec<Tensor>> =
+                    types.iter().map(|t| Some(draw(t.dtype, &shape(t, &sizes)?, small, &mut rng))).collect();
+                let Some(inputs) = inputs else { continue };
+                let say = |f: Fault| Fault { text: format!("@{name} at {sizes:?}: {}", f.text), ..f };
+                compare(module, name, &model, &inputs).map_err(say)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn fault(kind: &str, text: impl Into<String>) -> Fault {
+    Fault { kind: kind.into(), text: text.into() }
+}
+
+fn refusal(d: &[Diag]) -> Fault {
+    let code = d.first().map_or("E-BUG", |d| d.code);
+    fault(code, d.iter().map(|d| d.render(None)).collect::<Vec<_>>().join("\n"))
+}
+
+fn of_runtime(e: rt::Error) -> Fault {
+    fault("runtime", e.to_string())
+}
+
+fn compare(
+    module: &Module,
+    entry: &str,
+    model: &std::sync::Arc<rt::Model>,
+    inputs: &[Tensor],
+) -> Result<(), Fault> {
+    let want = interp::run_bounded(module, entry, inputs);
+    let (one, two) = (run(model, entry, inputs, 1), run(model, entry, inputs, 2));
+    let want = match (want, &one) {
+        (Ok(w), _) => w,
+        (Err(_), Err(_)) => return Ok(()),
+        (Err(d), Ok(_)) => {
+            return Err(fault("refused", format!("only the interpreter refuses: {}", d.render(None))));
+        }
+    };
+    let (one, two) = (one.map_err(of_runtime)?, two.map_err(of_runtime)?);
+    for (i, (w, got)) in want.iter().zip(&one).enumerate() {
+        let got = Tensor::from_bytes(w.tensor.dtype, &w.tensor.shape, Data::new(got.clone()));
+        let got =
+            got.ok_or_else(|| fault("differs", format!("output {i} has another number of elements")))?;
+        within(&got, &w.tensor, &w.bound).map_err(|e| fault("differs", format!("output {i}: {e}")))?;
+    }
+    if one == two { Ok(()) } else { Err(fault("threads", "one and two threads give different bits")) }
+}
+
+fn run(
+    model: &std::sync::Arc<rt::Model>,
+    entry: &str,
+    inputs: &[Tensor],
+    threads: usize,
+) -> Result<Vec<Vec<u8>>, rt::Error> {
+    let options = rt::SessionOptions { threads: Some(threads), ..rt::SessionOptions::default() };
+    let mut session = rt::Session::new(model, entry, &options)?;
+    let mut given = Vec::new();
+    for (p, t) in session.entry().inputs.iter().zip(inputs) {
+        given.push((p.name.clone(), rt::Tensor::new(p.dtype, &t.shape, t.data.bytes())?));
+    }
+    let given: Vec<(&str, &rt::Tensor)> = given.iter().map(|(n, t)| (n.as_str(), t)).collect();
+    Ok(session.run_owned(&given)?.into_iter().map(|(_, t)| t.bytes().to_vec()).collect())
+}
+
+fn input_types(g: &Graph) -> Vec<Type> {
+    let ty = |&node| g.ty(Value { node, result: 0 }).cloned();
+    g.inputs().iter().filter_map(ty).collect()
+}
+
+type Sizes = BTreeMap<String, i64>;
+
+fn shape(t: &Type, sizes: &Sizes) -> Option<Vec<usize>> {
+    let leaf = |a: &Atom| if let Atom::Sym(s) = a { sizes.get(&**s).copied() } else { None };
+    t.shape.iter().map(|d| d.eval(&leaf).ok().and_then(|v| usize::try_from(v).ok())).collect()
+}
+
+/// A few tuples of sizes that the graph accepts; sizes around vectors and tiles are likelier than others.
+fn sizes(g: &Graph, rng: &mut Rng) -> Vec<Sizes> {
+    let inside =
+        |s: &str| g.ids().iter().any(|&i| matches!(g.op_of(i), Some(Op::BindDim(b)) if b.symbol == s));
+    let types = input_types(g);
+    let mut out: Vec<Sizes> = Vec::new();
+    for _ in 0..200 {
+        let mut sizes = Sizes::new();
+        for (name, info) in g.symbols.iter().filter(|(s, _)| !inside(s)) {
+            let near = [1, 2, 3, 5, 7, 8, 16, 17, 33, 65][rng.within(0, 9) as usize];
+            sizes.insert(name.to_string(), near.clamp(info.lo, info.hi));
+        }
+        let shapes: Option<Vec<Vec<usize>>> = types.iter().map(|t| shape(t, &sizes)).collect();
+        if !out.contains(&sizes) && shapes.is_some_and(|s| interp::bind(g, &s).is_ok()) {
+            out.push(sizes);
+        }
+        if out.len() as u64 == TRIES {
+            break;
+        }
+    }
+    out
+}
+
+/// Small numbers; integers are 0 or 1 with `small`, as indices into short axes must be.
+fn draw(d: DType, shape: &[usize], small: bool, rng: &mut Rng) -> Tensor {
+    let n: usize = shape.iter().product();
+    let mut one = || match d {
+        DType::Bool => Scalar::bool(rng.within(0, 1) == 1),
+        d if d.is_float() => Scalar::from_f64(d, rng.within(-2 << 16, 2 << 16) as f64 / f64::from(1 << 16)),
+        d if small => Scalar::from_int(d, i128::from(rng.within(0, 1))),
+        d if d.is_signed() => Scalar::from_int(d, i128::from(rng.within(-2, 3))),
+        d => Scalar::from_int(d, i128::from(rng.within(0, 3))),
+    };
+    Tensor::from_scalars(d, shape, (0..n).map(|_| one()).collect::<Vec<_>>())
+}
+
+/// Splitmix64.
+struct Rng(u64);
+
+impl Rng {
+    /// From `lo` to `hi`, both included.
+    fn within(&mut self, lo: i64, hi: i64) -> i64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        lo + ((z ^ (z >> 31)) % (hi - lo + 1) as u64) as i64
+    }
+}
