@@ -31,7 +31,7 @@ const TRIES: u64 = 3;
 /// dims within their ranges.
 pub fn agree(module: &Module, seed: u64) -> Result<(), Fault> {
     let options = BuildOptions { targets: vec!["native".into()], ..BuildOptions::default() };
-    let artifact = build(&mut module.clone(), &options, &mut |_| {}).map_err(|d| refusal(&d))?;
+    let artifact = build(&mut module.clone(), &options, &mut |_| {}, &|| ()).map_err(|d| refusal(&d))?;
     let model = artifact.to_bytes().and_then(|b| rt::Loader::default().from_bytes(&b)).map_err(of_runtime)?;
     for (name, entry) in &module.entries {
         let mut rng = Rng(seed);
