@@ -35,7 +35,7 @@ pub fn compile<'m>(graphs: impl Iterator<Item = &'m Made>) -> Result<Arc<Model>,
         all.weights.extend(made.module.weights.clone());
     }
     let options = BuildOptions { targets: vec!["native".into()], ..BuildOptions::default() };
-    let artifact = tgc::build(&mut all, &options, &mut |_| {}).map_err(|d| render(&d))?;
+    let artifact = tgc::build(&mut all, &options, &mut |_| {}, &|| ()).map_err(|d| render(&d))?;
     let bytes = artifact.to_bytes().map_err(|e| e.to_string())?;
     Loader::default().from_bytes(&bytes).map_err(|e| e.to_string())
 }
