@@ -152,6 +152,14 @@ fn source(g: &Graph, v: Value) -> Source {
     }
 }
 
+/// True for an argument that a contraction reads: its schedule counts on how it lies.
+fn is_summed(k: &Kernel, arg: u32) -> bool {
+    k.stages().iter().any(|s| {
+        matches!(s.kind, kernel::Kind::Contract { .. })
+            && s.loads.iter().any(|l| l.from == kernel::Buf::Arg(arg))
+    })
+}
+
 fn weights_among(g: &Graph, operands: &[Value]) -> Vec<bool> {
     operands.iter().map(|v| matches!(g.op_of(v.node), Some(Op::Weight(_) | Op::Constant(_)))).collect()
 }
@@ -342,10 +350,11 @@ impl<'m> Builder<'m> {
             Some(low) => low?,
             None => lower_region(region, symbols, &weights_among(g, &operands))?,
         };
-        for (v, arg) in operands.iter().zip(&mut low.kernel.args) {
-            // Whatever else reads a weight reads the one form that is stored.
-            if arg.packed.is_none() && arg.role == kernel::Role::Const {
-                arg.packed = s.forms.get(&source(g, *v)).cloned();
+        for (i, v) in operands.iter().enumerate() {
+            // What reads a weight here and there reads the one form that is stored.
+            let (plain, summed) = (low.kernel.args[i].packed.is_none(), is_summed(&low.kernel, i as u32));
+            if plain && !summed && low.kernel.args[i].role == kernel::Role::Const {
+                low.kernel.args[i].packed = s.forms.get(&source(g, *v)).cloned();
             }
         }
         let mut args = Vec::new();

@@ -4,14 +4,16 @@
 use super::program::{Lowered, Stored};
 use super::{compile, lower_module};
 use crate::cpu::Target;
-use crate::kernel::{reuse, text};
+use crate::kernel::{Kernel, Role, reuse, text};
 use crate::lower::tests::region::{Region, Rng, random};
 use std::collections::BTreeMap;
 use std::io::Cursor;
 use tgc_ir::diag::Loc;
 use tgc_ir::graph::{Graph, Value};
 use tgc_ir::module::{Entry, Module};
-use tgc_ir::ops::{Abs, Add, Div, Exp, Fused, Matmul, Neg, Op, ReduceMax, ReduceSum, Relu, Reshape, Sub};
+use tgc_ir::ops::{
+    Abs, Add, Constant, Div, Exp, Fused, Matmul, Neg, Op, ReduceMax, ReduceSum, Relu, Reshape, Sub,
+};
 use tgc_ir::tensor::Tensor;
 use tgc_ir::types::{DType, Dim, SymInfo, Type};
 use tgc_runtime as rt;
@@ -247,4 +249,26 @@ fn moved_and_reread_elements_are_seen() {
     assert_eq!(copied("d0, 8", "d0, 8", "#0, 7 - #1"), (false, false), "reversed rows");
     assert_eq!(copied("d0, 1", "d0, 8", "#0, 0"), (false, false), "a broadcast");
     assert_eq!(copied("9, 8", "8, 8", "#0, #1"), (false, false), "a part");
+}
+
+/// A weight that contractions read on either side: the one that a block's vectors run along is packed, the other is not.
+#[test]
+fn a_weight_on_both_sides_is_packed_on_one() {
+    let mut g = Graph::new("forward");
+    g.symbols.insert("n", SymInfo { lo: 0, hi: 40, named: true });
+    let x = g.input("x", Type::new(DType::F32, vec![Dim::sym("n"), Dim::from(16)]), Loc::default());
+    let value = Tensor::from_f64(DType::F32, &[16, 16], &[0.5; 256]);
+    let w = g.op(Constant { value, shape: None }, &[], &Loc::default()).unwrap();
+    for (name, left) in [("a", x), ("b", w)] {
+        let y = g.op(Matmul {}, &[left, w], &Loc::default()).unwrap();
+        g.output(name, y);
+    }
+    let lowered = lower(&g).unwrap();
+    let weights = |k: &Kernel| -> Vec<bool> {
+        let weights = k.args.iter().filter(|a| a.role == Role::Const);
+        weights.map(|a| a.packed.is_some()).collect()
+    };
+    let forms: Vec<Vec<bool>> = lowered.kernels.iter().map(weights).filter(|w| !w.is_empty()).collect();
+    assert_eq!(forms, [vec![true], vec![false, true]]);
+    compile(lowered, &[Target::parse("native").unwrap()], &[], 1, "", &|| ()).unwrap();
 }

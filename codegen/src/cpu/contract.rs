@@ -227,7 +227,8 @@ impl<'c> Emit<'c, '_> {
         let packed = s.loads.iter().find_map(|l| {
             let Buf::Arg(i) = l.from else { return None };
             let a = self.kernel.args.get(i as usize)?;
-            Some((i, l, a, a.packed.as_ref()?))
+            let p = a.packed.as_ref()?;
+            (l.index.get(p.axis as usize) == Some(&Dim::label(lanes.label))).then_some((i, l, a, p))
         });
         let Some((arg, load, a, p)) = packed else { return Ok(None) };
         let at_lane =
