@@ -4,8 +4,8 @@
 //! caller lies against a page that cannot be touched, at its end and at its beginning.
 //!
 //! `TGC_GRAPHS` is the number of graphs (a long run has 10000), `TGC_GRAPHS_FROM` the first seed. A failing graph is written
-//! to `target/tmp/graphs/<seed>.tgir`, its weights beside it; `tgc reduce` shrinks it. If the process itself dies, the
-//! graphs that it was about to run are in `target/tmp/graphs/running.txt`.
+//! to `<seed>.tgir` in the folder `graphs` of `CARGO_TARGET_TMPDIR`, its weights beside it; `tgc reduce` shrinks it. If the process itself dies, the
+//! graphs that it was about to run are in `running.txt` there.
 
 mod buffers;
 mod check;

@@ -1,5 +1,6 @@
 //! What is done with a fixture of each kind.
 
+use crate::dynamic;
 use crate::execute::{self, Run};
 use crate::header::{self, Header};
 use crate::walk::{Fixture, Kind};
@@ -77,8 +78,13 @@ fn op_fixture(f: &Fixture, text: &str, h: &Header) -> Result<(), String> {
         return Err(format!("graph @{} does not use `{op}`", g.name));
     }
     let seed = h.seed()?.ok_or("the header lacks `// seed: ...`")?;
-    transformed(&m, &execute::seeded(&m, h, seed)?)?;
-    cases(&m, h)
+    let mut runs = execute::seeded(&m, h, seed)?;
+    transformed(&m, &runs)?;
+    cases(&m, h)?;
+    for c in &h.cases {
+        runs.push(execute::case(&m, c)?);
+    }
+    dynamic::check(&f.stem(), &m, &runs)
 }
 
 fn uses(g: &Graph, op: &str) -> bool {

@@ -4,7 +4,7 @@
 //! | folder | header keys besides `about` | what is done |
 //! |---|---|---|
 //! | `text/` | `canonical: yes` | read, verified, printed and read back; with `canonical` the file must be what is printed |
-//! | `ops/` | `op` | the same, and every graph is run, also after decomposition and after the default pipeline |
+//! | `ops/` | `op` | the same, and every graph is run, also after decomposition and after the default pipeline, and with its constant input dims made dynamic, there compiled too |
 //! | `ops/fail/`, `diag/` | `error: CODE words` | the first error found while reading, verifying or running has this code and these words; in `diag/` all that is printed is a snapshot |
 //! | `passes/` | `pass: a, b` | the passes run; the graph and the rules that fired are a snapshot; both sides are run and compared |
 //!
@@ -14,6 +14,7 @@
 //! With several graphs in a file, names of cases and ranges are written `graph.x`.
 
 mod data;
+mod dynamic;
 mod execute;
 mod header;
 mod kinds;

@@ -7,10 +7,11 @@
 //! `%y = layer_norm %x, %scale, %bias {axes = [-1]} : f32[n, 4]`
 
 use super::{
-    Accuracy, Add, Arity, Grad, InferCx, LowerCx, Lowering, Mul, Onnx, OpDef, Reciprocal, ReduceMean, Spec,
-    Sqrt, Sub, parts, reduce,
+    Accuracy, Add, Arity, Expand, Grad, InferCx, LowerCx, Lowering, Mul, Onnx, OpDef, Reciprocal, ReduceMean,
+    Spec, Sqrt, Sub, parts, reduce,
 };
 use crate::diag::Diag;
+use crate::graph::Value;
 use crate::types::{Dim, Fact, Pred};
 
 crate::op_struct! {
@@ -21,6 +22,14 @@ crate::op_struct! {
         /// Added to the variance.
         epsilon: f64 = 1e-5,
     }
+}
+
+/// A scale or bias that certainly broadcasts to the operand's shape and to no greater one.
+fn fitted(b: &mut parts::Parts<'_>, v: Value, shape: &[Dim]) -> Result<Value, Diag> {
+    let own = b.ty(v).shape;
+    let shape = shape[shape.len() - own.len()..].to_vec();
+    let fits = own.iter().zip(&shape).all(|(d, to)| d == to || d.is(1));
+    if fits { Ok(v) } else { b.op(Expand { shape }, &[v]) }
 }
 
 impl OpDef for LayerNorm {
@@ -71,9 +80,11 @@ impl OpDef for LayerNorm {
             let inverse = b.op(Reciprocal {}, &[root])?;
             let normal = b.op(Mul {}, &[centred, inverse])?;
             let scale = b.cast(v[1], wide)?;
+            let scale = fitted(b, scale, &cx.ins[0].shape)?;
             let mut y = b.op(Mul {}, &[normal, scale])?;
             if let Some(&bias) = v.get(2) {
                 let bias = b.cast(bias, wide)?;
+                let bias = fitted(b, bias, &cx.ins[0].shape)?;
                 y = b.op(Add {}, &[y, bias])?;
             }
             b.cast(y, d)
