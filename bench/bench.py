@@ -82,6 +82,8 @@ def report(result, figures):
         p['threads'], 's' * (p['threads'] > 1), p['gflops'], p['read_gb_s']) for p in result['peaks'])
     out.append('Machine: %s (family/model %s), %d CPUs, %d GiB, %s. Measured limits: %s.' % (
         m['cpu'], m['family'], m['cpus'], m['memory_gib'], ' '.join(m['vectors']) or 'no wide vectors', limits))
+    if m['load'] > 0.5:
+        out += ['', '**Other work was running (load average %.1f when this began): times of different engines may not be compared.**' % m['load'], '']
     out.append('Engines: %s.' % ', '.join('%s %s' % v for v in result['versions'].items()))
     out += ['', 'One process a measurement, pinned to as many CPUs as threads. Every engine measures in turn in each of %d rounds; '
             'a time is the median of the rounds\' medians. Weights are random, inputs the same for all, f32. tgc runs one '
@@ -147,6 +149,7 @@ def main():
         print('\n'.join(os.path.basename(f)[:-5] for f in files if not os.path.exists(f)))
         return
     bench = Bench(args)
+    machine = cells.machine(bench)
     builds, build_errors = {}, {}
     for f in files if 'tgc' in args.engines else []:
         name = os.path.basename(f)[:-5]
@@ -162,7 +165,7 @@ def main():
     result = {
         'command': 'bench/run --models %s --engines %s --threads %s --rounds %d --seconds %g' % (
             ','.join(wanted), ','.join(args.engines), ','.join(map(str, args.threads)), args.rounds, args.seconds),
-        'machine': cells.machine(bench),
+        'machine': machine,
         'peaks': peaks,
         'versions': {e: versions.get(e, '') for e in args.engines},
         'engines': args.engines,

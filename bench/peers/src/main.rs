@@ -132,7 +132,7 @@ fn main() -> std::process::ExitCode {
     match measure() {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(e) => {
-            eprintln!("error: {e}");
+            eprintln!("error: {e:#}");
             std::process::ExitCode::FAILURE
         }
     }
