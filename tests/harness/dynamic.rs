@@ -79,7 +79,7 @@ fn compiled(m: &Module, forms: &Module, entry: &str) -> Result<Option<std::sync:
     let only = |m: &Module, keep: &dyn Fn(&str) -> bool| {
         let mut one = m.clone();
         one.entries.retain(|n, _| keep(n));
-        build(&mut one, &options, &mut |_| {})
+        build(&mut one, &options, &mut |_| {}, &|| ())
     };
     let codes = |d: &[Diag]| d.iter().map(|d| d.code).collect::<Vec<_>>();
     let names = ["own", "same"].map(|f| format!("{entry}_{f}"));
