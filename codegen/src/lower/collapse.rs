@@ -3,7 +3,7 @@
 //! Results do not change: points are only counted differently.
 
 use super::pack;
-use crate::kernel::{Buf, Item, Kernel, Kind, LocalAxis, Mode, Stage, flat};
+use crate::kernel::{Buf, Item, Kernel, Kind, Load, LocalAxis, Mode, Stage, flat};
 use tgc_ir::scalar::{ENode, Expr};
 use tgc_ir::types::{Atom, Dim, Pred};
 
@@ -69,6 +69,11 @@ fn joined_axes(k: &Kernel, a: u32, b: u32) -> Option<Kernel> {
         s.post.iter_mut().for_each(|e| relabel(e, &label));
         let long = matches!(old.kind, Kind::Contract { .. })
             && old.red.iter().filter_map(|r| r.1.as_const()).product::<i64>() >= LONG_SUM;
+        let in_sum = |load: &Load| {
+            load.index.iter().any(|d| old.red.iter().any(|r| d.any_leaf(|x| *x == Atom::Label(r.0))))
+        };
+        // Only one operand may be found by division: a block shares the other one.
+        let moving = old.loads.iter().filter(|l| in_sum(l) && l.index.iter().any(uses)).count();
         for (new, load) in s.loads.iter_mut().zip(&old.loads) {
             let (index, local) = joined_index(k, load.from, &load.index, a, b, &label);
             new.index = index;
@@ -80,9 +85,7 @@ fn joined_axes(k: &Kernel, a: u32, b: u32) -> Option<Kernel> {
                 Mode::Proved => false,
             };
             let plain = local || follows(&out, new.from, &new.index, number(a));
-            let summed =
-                load.index.iter().any(|d| old.red.iter().any(|r| d.any_leaf(|x| *x == Atom::Label(r.0))));
-            let divided = long && summed && pack::vector_label(k, old) != Some(b);
+            let divided = long && moving == 1 && in_sum(load) && pack::vector_label(k, old) != Some(b);
             if (!plain || conditional) && !divided {
                 return None;
             }

@@ -1,7 +1,7 @@
 //! Chooses the packed form of weights: a weight that one contraction reads is cut into panels along the label that a
 //! register block's vectors run along, so that the block reads it front to back.
 
-use crate::kernel::{Buf, Kernel, Kind, Load, Mode, Packed, Role, Stage, flat};
+use crate::kernel::{Buf, Kernel, Kind, Load, Mode, Packed, Role, Stage, flat, without_panels};
 use tgc_ir::types::{Atom, Dim};
 
 /// Elements of a panel: the width of a register block with 32-byte vectors, one vector of 64 bytes. One form serves all
@@ -57,7 +57,10 @@ fn packed(k: &Kernel, s: &Stage, l: &Load, dims: &[Dim]) -> Option<Packed> {
 /// does not move with. The label that the results are contiguous in is best; without it, none where the other operand has
 /// vectors along the results itself.
 fn panel_label(k: &Kernel, s: &Stage, l: &Load, dims: &[Dim]) -> Option<u32> {
-    let step = |b: Buf, index: &[Dim], label: u32| flat(k, b, index)?.affine(label)?.0.as_const();
+    // Whole groups of channels are the same for all lanes of a vector.
+    let step = |b: Buf, index: &[Dim], label: u32| {
+        without_panels(&flat(k, b, index)?, label, LEAST as u32).affine(label)?.0.as_const()
+    };
     let others: Vec<&Load> = s
         .loads
         .iter()

@@ -195,14 +195,15 @@ fn contraction(k: &Kernel, s: &Stage, isa: Isa) -> Option<StageSchedule> {
     if width < 2 || len < 4 {
         return None;
     }
-    let moving: Vec<&Load> = s.loads.iter().filter(|l| reduces(s, l) && uses(l, vector)).collect();
+    let moves = |l: &Load| step(k, l.from, &l.index, vector, width) != Some(0);
+    let moving: Vec<&Load> = s.loads.iter().filter(|l| reduces(s, l) && moves(l)).collect();
     // A row shares the vectors of whatever does not move with the row.
     let shared = |row: u32| moving.iter().filter(|l| !uses(l, row)).count();
     let row = points
         .iter()
         .filter(|p| p.0 != vector && p.1 > 1 && shared(p.0) > 0)
         .max_by_key(|p| (shared(p.0), p.1.min(ROWS_ENOUGH), p.0));
-    let both_move = s.loads.iter().filter(|l| reduces(s, l)).all(|l| uses(l, vector));
+    let both_move = s.loads.iter().filter(|l| reduces(s, l)).all(moves);
     let many_registers = isa.vector_bytes == 64 || (isa.vector_bytes == 16 && isa.fma);
     let (rows, vectors) = match (many_registers, both_move) {
         (true, false) => (12, 2),
