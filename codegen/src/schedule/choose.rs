@@ -192,7 +192,7 @@ fn contraction(k: &Kernel, s: &Stage, isa: Isa) -> Option<StageSchedule> {
         points.iter().copied().find(|x| l.index.get(p.axis as usize) == Some(&Dim::label(x.0)))
     });
     let (vector, len) = packed.or_else(|| points.iter().copied().find(|p| contiguous(p.0)))?;
-    if width < 2 || len < 4 {
+    if width < 2 || len < 2 {
         return None;
     }
     let moves = |l: &Load| step(k, l.from, &l.index, vector, width) != Some(0);
