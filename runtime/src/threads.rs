@@ -35,6 +35,8 @@ struct Shared {
     /// What the signalled workers run; written only while none of them is signalled or busy.
     job: UnsafeCell<Option<Job>>,
     slots: Vec<AtomicU32>,
+    /// Workers that run.
+    started: AtomicUsize,
     pending: AtomicUsize,
     panicked: AtomicBool,
     spin: Duration,
@@ -61,6 +63,7 @@ impl Pool {
         let shared = Arc::new(Shared {
             job: UnsafeCell::new(None),
             slots: (1..threads).map(|_| AtomicU32::new(IDLE)).collect(),
+            started: AtomicUsize::new(0),
             pending: AtomicUsize::new(0),
             panicked: AtomicBool::new(false),
             spin,
@@ -77,6 +80,10 @@ impl Pool {
                     "ask for fewer threads",
                 )
             })?);
+        }
+        // What a thread does once, such as allocating its own state, is done before the first run.
+        while pool.shared.started.load(Ordering::Acquire) + 1 < threads {
+            thread::yield_now();
         }
         Ok(pool)
     }
@@ -161,6 +168,7 @@ impl Drop for Finish<'_> {
 impl Shared {
     fn work(&self, i: usize) {
         let slot = &self.slots[i - 1];
+        self.started.fetch_add(1, Ordering::Release);
         loop {
             if self.wait(slot) == STOP {
                 return;
