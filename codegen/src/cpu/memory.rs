@@ -12,7 +12,7 @@ use inkwell::module::Linkage;
 use inkwell::values::{AsValueRef, BasicValue, InstructionValue, PointerValue};
 use tgc_ir::class::Combine;
 use tgc_ir::scalar::{Bin, Scalar};
-use tgc_ir::types::{Atom, DType, Dim, Pred};
+use tgc_ir::types::{Atom, DType, Dim};
 
 /// An indexed place in a buffer.
 struct Place<'c> {
@@ -81,7 +81,9 @@ impl<'c> Emit<'c, '_> {
             Mode::Fill(..) if self.inside => self.read_at(&place, None, zero, false)?,
             Mode::Fill(p, fill) => {
                 let mask = self.pred(p)?;
-                let by_row = self.innermost.is_some_and(|(label, _)| !mentions(p, label));
+                let by_row = self.innermost.is_some_and(|(label, _)| {
+                    !crate::kernel::mentions(p, &|d| d.any_leaf(|a| *a == Atom::Label(label)))
+                });
                 self.read_at(&place, Some(mask), *fill, by_row)?
             }
             Mode::Trap(site, p) => {
@@ -318,13 +320,4 @@ impl<'c> Emit<'c, '_> {
         self.note_alias(i, place.buf);
         Ok(())
     }
-}
-
-fn mentions(p: &Pred, label: u32) -> bool {
-    let hit = std::cell::Cell::new(false);
-    p.map(&|d| {
-        hit.set(hit.get() || d.any_leaf(|a| *a == Atom::Label(label)));
-        d.clone()
-    });
-    hit.get()
 }

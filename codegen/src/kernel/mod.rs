@@ -296,3 +296,23 @@ pub(crate) fn without_panels(d: &Dim, label: u32, width: u32) -> Dim {
     }
     sum
 }
+
+/// True if some dim of the condition satisfies `uses`.
+pub(crate) fn mentions(p: &Pred, uses: &dyn Fn(&Dim) -> bool) -> bool {
+    let hit = std::cell::Cell::new(false);
+    p.map(&|d| {
+        hit.set(hit.get() || uses(d));
+        d.clone()
+    });
+    hit.get()
+}
+
+/// The point label that a packed weight, which the stage reads, is cut along.
+pub(crate) fn packed_label(k: &Kernel, s: &Stage) -> Option<u32> {
+    s.loads.iter().find_map(|l| {
+        let Buf::Arg(i) = l.from else { return None };
+        let d = l.index.get(k.args.get(i as usize)?.packed.as_ref()?.axis as usize)?;
+        let mut points = s.over.iter().copied().chain(s.inner.iter().map(|i| i.0));
+        points.find(|label| *d == Dim::label(*label))
+    })
+}

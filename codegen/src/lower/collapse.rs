@@ -3,9 +3,9 @@
 //! Results do not change: points are only counted differently.
 
 use super::pack;
-use crate::kernel::{Buf, Item, Kernel, Kind, Load, LocalAxis, Mode, Stage, flat};
+use crate::kernel::{Buf, Item, Kernel, Kind, Load, LocalAxis, Mode, Stage, flat, mentions};
 use tgc_ir::scalar::{ENode, Expr};
-use tgc_ir::types::{Atom, Dim, Pred};
+use tgc_ir::types::{Atom, Dim};
 
 /// Steps of a sum from which computing an operand's place by division, once for all of them, does not matter.
 const LONG_SUM: i64 = 32;
@@ -245,15 +245,6 @@ fn joined_sums(k: &Kernel, i: usize) -> Option<Stage> {
         }
         Some(out)
     })
-}
-
-fn mentions(p: &Pred, uses: &dyn Fn(&Dim) -> bool) -> bool {
-    let hit = std::cell::Cell::new(false);
-    p.map(&|d| {
-        hit.set(hit.get() || uses(d));
-        d.clone()
-    });
-    hit.get()
 }
 
 fn expr_mentions(e: &Expr, uses: &dyn Fn(&Dim) -> bool) -> bool {

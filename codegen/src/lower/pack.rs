@@ -1,7 +1,7 @@
 //! Chooses the packed form of weights: a weight that one contraction reads is cut into panels along the label that a
 //! register block's vectors run along, so that the block reads it front to back.
 
-use crate::kernel::{Buf, Kernel, Kind, Load, Mode, Packed, Role, Stage, flat, without_panels};
+use crate::kernel::{Buf, Kernel, Kind, Load, Mode, Packed, Role, Stage, flat, packed_label, without_panels};
 use tgc_ir::types::{Atom, Dim};
 
 /// Elements of a panel: the width of a register block with 32-byte vectors, one vector of 64 bytes. One form serves all
@@ -89,16 +89,11 @@ fn panel_label(k: &Kernel, s: &Stage, l: &Load, dims: &[Dim]) -> Option<u32> {
 /// are contiguous in.
 pub(super) fn vector_label(k: &Kernel, s: &Stage) -> Option<u32> {
     let mut points = s.over.iter().copied().chain(s.inner.iter().map(|i| i.0));
-    let packed = s.loads.iter().find_map(|l| {
-        let Buf::Arg(i) = l.from else { return None };
-        let p = k.args[i as usize].packed.as_ref()?;
-        points.clone().find(|x| l.index[p.axis as usize] == Dim::label(*x))
-    });
     let contiguous = |label: u32| {
         let step = |b: Buf, index: &[Dim]| flat(k, b, index)?.affine(label)?.0.as_const();
         s.stores.iter().all(|st| step(st.to, &st.index) == Some(1))
     };
-    packed.or_else(|| points.find(|p| contiguous(*p)))
+    packed_label(k, s).or_else(|| points.find(|p| contiguous(*p)))
 }
 
 fn uses(d: &Dim, label: u32) -> bool {

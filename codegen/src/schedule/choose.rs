@@ -3,7 +3,7 @@
 
 use super::check::{MAX_TILE, lanes_label, vectorisable};
 use super::{Isa, Schedule, StageSchedule, scratch};
-use crate::kernel::{Buf, Kernel, Kind, Load, LocalAxis, Mode, Stage, flat, without_panels};
+use crate::kernel::{Buf, Kernel, Kind, Load, LocalAxis, Mode, Stage, flat, packed_label, without_panels};
 use tgc_ir::class::Combine;
 use tgc_ir::types::{Atom, Dim};
 
@@ -186,11 +186,7 @@ fn contraction(k: &Kernel, s: &Stage, isa: Isa) -> Option<StageSchedule> {
     let width = isa.vector_bytes / acc.max(1);
     let points: Vec<(u32, i64)> = vectorisable(s).into_iter().map(|l| (l, extent_of(k, s, l))).collect();
     let contiguous = |l: u32| s.stores.iter().all(|st| step(k, st.to, &st.index, l, width) == Some(1));
-    let packed = s.loads.iter().find_map(|l| {
-        let Buf::Arg(i) = l.from else { return None };
-        let p = k.args.get(i as usize)?.packed.as_ref()?;
-        points.iter().copied().find(|x| l.index.get(p.axis as usize) == Some(&Dim::label(x.0)))
-    });
+    let packed = packed_label(k, s).and_then(|l| points.iter().copied().find(|p| p.0 == l));
     let (vector, len) = packed.or_else(|| points.iter().copied().find(|p| contiguous(p.0)))?;
     if width < 2 || len < 2 {
         return None;
