@@ -11,6 +11,9 @@ use crate::tensor::byte_len;
 use crate::validate::state_len;
 use crate::write::weight_len;
 
+/// Grains that a worker takes at a time at least: taking them, and calling the kernel anew, cost nothing beside them.
+const PIECE: u64 = 2;
+
 /// Where a buffer's bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loc {
@@ -65,6 +68,8 @@ pub(crate) enum ReadyStep {
         dims: usize,
         tiles: i64,
         workers: usize,
+        /// Tiles a worker takes at a time at least.
+        least: i64,
         stride: usize,
         step: usize,
     },
@@ -564,6 +569,7 @@ impl Binder<'_> {
             dims: r.dims.len(),
             tiles: tiles as i64,
             workers: workers as usize,
+            least: grain.saturating_mul(PIECE).min(tiles) as i64,
             stride: stride as usize,
             step,
         });

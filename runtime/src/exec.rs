@@ -3,11 +3,12 @@
 //! and places are found (bind.rs), checks of what a caller gives (session.rs).
 #![allow(unsafe_code)]
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::abi::Ptr;
 use crate::bind::{self, Binder, Layout, Loc, Ready, ReadyStep};
+use crate::claims::{Claims, part};
 use crate::error::{Code, Error};
 use crate::format::{Program, Step};
 use crate::load::Model;
@@ -97,7 +98,7 @@ unsafe fn run<W: Watch>(
     ready: &Ready,
     table: &[Ptr],
     scratch: Ptr,
-    pool: &Pool,
+    (pool, claims): (&Pool, &Claims),
     watch: &mut W,
 ) -> Result<(), Stop> {
     for (at, step) in ready.steps.iter().enumerate() {
@@ -107,46 +108,46 @@ unsafe fn run<W: Watch>(
                 // SAFETY: both have at least `bytes` bytes (checked when bound); they may overlap.
                 unsafe { std::ptr::copy(table[src].0, table[dst].0, bytes) };
             }
-            ReadyStep::Launch { func, slot, dims, tiles, workers, stride, step } => {
+            ReadyStep::Launch { func, slot, dims, tiles, workers, least, stride, step } => {
                 let (args, dims) = (&table[slot..], &ready.dims[dims..]);
-                // The least (worker, site): ranges ascend with workers and each stops at its first failing tile, so this is
-                // the lowest failing tile's site, whatever the timing.
-                let failed = AtomicU64::new(u64::MAX);
-                let work = |w: usize| {
-                    let (begin, end) = range(tiles, workers, w);
+                // The least (first tile, site): a call stops at its first failing tile, so this is the lowest failing tile's
+                // site, whatever the timing.
+                let failed = Mutex::new(None::<(i64, u32)>);
+                let call = |w: usize, begin: i64, end: i64| {
                     let scratch = scratch.offset(w * stride).0;
                     // SAFETY: the pointers are good by this function's contract, in the order and number the kernel declares;
                     // workers get disjoint tiles and scratch, and a kernel's stores are disjoint between tiles.
                     let code = unsafe { func(args.as_ptr().cast(), dims.as_ptr(), scratch, begin, end) };
                     if code != 0 {
-                        failed.fetch_min((w as u64) << 32 | u64::from(code as u32), Ordering::Relaxed);
+                        let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                        let this = (begin, code as u32);
+                        *failed = Some(failed.map_or(this, |f| f.min(this)));
                     }
                 };
                 let done = if workers == 1 {
-                    work(0);
+                    call(0, 0, tiles);
                     true
+                } else if tiles / workers as i64 <= least {
+                    // Too little to cut: one piece each.
+                    pool.run(workers, &|w| {
+                        let (begin, end) = part(tiles, workers, w);
+                        call(w, begin, end);
+                    })
                 } else {
-                    pool.run(workers, &work)
+                    claims.share(tiles, workers);
+                    pool.run(workers, &|w| claims.work(w, workers, least, |begin, end| call(w, begin, end)))
                 };
                 if !done {
                     return Err(Stop::Panic);
                 }
-                match failed.into_inner() {
-                    u64::MAX => {}
-                    least => return Err(Stop::Site { step, site: least as u32 }),
+                if let Some((_, site)) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+                    return Err(Stop::Site { step, site });
                 }
             }
         }
         watch.after(mark, segment, ready, at);
     }
     Ok(())
-}
-
-/// The tiles of worker `w`: contiguous, ascending, sizes differing by one at most.
-fn range(tiles: i64, workers: usize, w: usize) -> (i64, i64) {
-    let (n, w) = (workers as i64, w as i64);
-    let begin = |w: i64| (tiles / n) * w + (tiles % n).min(w);
-    (begin(w), begin(w + 1))
 }
 
 /// Reads the i64 a segment's symbol gets.
@@ -222,10 +223,11 @@ pub(crate) fn run_segment<W: Watch>(
     watch: &mut W,
 ) -> Result<(), Error> {
     let scratch = Ptr(at.memory.scratch.as_mut_ptr());
+    let threads = (pool, &at.memory.claims);
     // SAFETY: `table` was made from `ready.slots` by `Pointers::find` after the last move of the arena: arena places lie
     // inside it (`ensure`), inputs and outputs were checked for length and are borrowed for this call, outputs mutably, so
     // none overlaps another; weights and states belong to the model and the session, which is borrowed mutably.
-    let stop = match unsafe { run(segment, ready, table, scratch, pool, watch) } {
+    let stop = match unsafe { run(segment, ready, table, scratch, threads, watch) } {
         Ok(()) => return Ok(()),
         Err(stop) => stop,
     };
@@ -265,27 +267,6 @@ impl Pointers<'_> {
             Loc::Output(i) => self.outputs[i as usize],
             Loc::State(i) => Ptr(self.memory.states[i as usize].as_mut_ptr()),
             Loc::Weight(i) => self.model.weight_ptr(i as usize),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_cover_all_tiles_once() {
-        for tiles in [1, 2, 3, 7, 100, i64::MAX] {
-            for workers in 1..6usize {
-                let mut at = 0;
-                for w in 0..workers {
-                    let (begin, end) = range(tiles, workers, w);
-                    assert_eq!(begin, at);
-                    assert!(end >= begin && end - begin - 1 <= tiles / workers as i64);
-                    at = end;
-                }
-                assert_eq!(at, tiles);
-            }
         }
     }
 }

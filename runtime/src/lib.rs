@@ -17,6 +17,7 @@
 mod abi;
 mod bind;
 mod checksum;
+mod claims;
 mod codec;
 mod dtype;
 mod error;

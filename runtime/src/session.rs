@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::abi::Ptr;
 use crate::bind::{self, Binder, Layout, Loc, Ready};
+use crate::claims::Claims;
 use crate::error::{Code, Error, Fault};
 use crate::exec::{self, Pointers, Progress, StepTime, Timed, Unwatched, Watch};
 use crate::format::{Entry, Program};
@@ -45,6 +46,7 @@ pub(crate) struct Memory {
     pub(crate) arena: AlignedBytes,
     pub(crate) scratch: AlignedBytes,
     pub(crate) states: Vec<AlignedBytes>,
+    pub(crate) claims: Claims,
     /// Counts moves of the arena: pointer tables of an older count are stale.
     moves: u64,
     limit: Option<u64>,
@@ -93,6 +95,7 @@ impl Session {
             arena: AlignedBytes::zeroed(0)?,
             scratch: AlignedBytes::zeroed(0)?,
             states: Vec::new(),
+            claims: Claims::new(pool.threads()),
             moves: 0,
             limit: options.mem_limit,
         };
