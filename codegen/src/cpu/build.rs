@@ -331,6 +331,19 @@ impl<'c> Build<'c> {
         }
     }
 
+    /// A vector of lanes of two vectors of one type, the second's counted after the first's.
+    pub(super) fn shuffle(&self, a: V<'c>, b: V<'c>, lanes: impl Iterator<Item = u32>) -> R<V<'c>> {
+        let mask: Vec<IntValue<'c>> =
+            lanes.map(|l| self.ctx.i32_type().const_int(u64::from(l), false)).collect();
+        match (a, b) {
+            (V::VectorValue(a), V::VectorValue(b)) => {
+                let mask = inkwell::types::VectorType::const_vector(&mask);
+                Ok(self.b.build_shuffle_vector(a, b, mask, "")?.into())
+            }
+            _ => Err(mixed("a shuffle")),
+        }
+    }
+
     /// Lane `i` of a vector; a scalar itself.
     pub(super) fn lane(&self, v: V<'c>, i: u32) -> R<V<'c>> {
         match v {

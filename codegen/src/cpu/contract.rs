@@ -8,43 +8,12 @@ use super::stage::{Axis, Copies};
 use crate::kernel::{Buf, Mode, Stage};
 use inkwell::IntPredicate;
 use inkwell::values::PointerValue;
-use tgc_ir::types::{Atom, DType, Dim, Pred};
+use tgc_ir::types::{Atom, DType, Dim};
 
-/// Names of the first and the last row of a block in conditions.
-const FIRST_ROW: &str = "%row first";
-const LAST_ROW: &str = "%row last";
-
-/// Products of a sum up to which a block is built twice, with and without conditions for padding.
-const SHORT: i64 = 64;
-
-/// Dims that are all at least 0 only if the condition holds for all steps of the sum and all rows of the block.
-fn least_margins(s: &Stage, c: &Copies<'_>, p: &Pred) -> Option<Vec<Dim>> {
-    let tests = match p {
-        Pred::And(v) => v.to_vec(),
-        p => vec![p.clone()],
-    };
-    let mut out = Vec::new();
-    for t in tests {
-        let Pred::Le(x, y) = t else { return None };
-        let mut margin = y - x;
-        for (label, extent) in &s.red {
-            let (step, rest) = margin.affine(*label)?;
-            let (step, last) = (step.as_const()?, extent.as_const()? - 1);
-            margin = rest + Dim::from(step.checked_mul(last)?.min(0));
-        }
-        if let Some((label, _)) = &c.rows {
-            let (step, rest) = margin.affine(*label)?;
-            let step = step.as_const()?;
-            let row = if step >= 0 { FIRST_ROW } else { LAST_ROW };
-            margin = rest + Dim::from(step) * Dim::sym(row);
-        }
-        if c.vectors.iter().any(|v| margin.any_leaf(|a| *a == Atom::Label(v.label))) {
-            return None;
-        }
-        out.push(margin);
-    }
-    Some(out)
-}
+/// Products of a sum, and steps of its innermost label in a whole register block, up to which a block is built twice, with and
+/// without conditions for padding: beside more products than these the conditions are nothing.
+pub(super) const SHORT: i64 = 64;
+const INNER: i64 = 256;
 
 /// Steps of a sum that follow each other without a branch.
 const STEPS: i64 = 8;
@@ -62,6 +31,14 @@ struct Ahead<'c> {
     each: i64,
     /// First position of the vectors, and the loop depth at which it is known.
     lane: (V<'c>, u32),
+}
+
+/// How a sum is cut: a chain's part is added to its total after every `chunk` positions, and begins anew at `zero`.
+struct Cut<'a, 'c> {
+    chunk: i64,
+    chains: &'a [Chain<'c>],
+    zero: V<'c>,
+    dtype: DType,
 }
 
 /// Stack slots of one chain; they become registers.
@@ -100,21 +77,14 @@ impl<'c> Emit<'c, '_> {
         let innermost = axes.last().and_then(|a| Some((a.0, known(a.2)?)));
         let before = std::mem::replace(&mut self.innermost, innermost);
         let mut body = |e: &mut Self| e.multiply_add(s, c, &chains, dtype);
-        let short = all.is_some_and(|n| n <= SHORT.min(chunk));
-        if let Some(inside) = if short { self.all_inside(s, c)? } else { None } {
-            let outside = self.ir.op(Op::Xor, inside, self.ir.int_like(inside, 1)?)?;
-            self.when(inside, &mut |e| {
-                e.inside = true;
-                let r = e.loops(&axes, &mut |e| e.multiply_add(s, c, &chains, dtype));
-                e.inside = false;
-                r
-            })?;
-            self.when(outside, &mut |e| e.loops(&axes, &mut |e| e.multiply_add(s, c, &chains, dtype)))?;
-        } else if all.is_some_and(|n| n <= chunk) || self.chunk.is_some() {
-            self.sum(s, c, &axes, &mut body)?;
-        } else {
-            self.chunks(&axes, chunk, &chains, zero, dtype, &mut body)?;
-        }
+        let cut = Cut { chunk, chains: &chains, zero, dtype };
+        let whole = all.is_some_and(|n| n <= chunk) || self.chunk.is_some();
+        let worth = all.is_some_and(|n| n <= SHORT.min(chunk))
+            || self.row_block.is_some() && innermost.is_some_and(|(_, n)| n <= INNER);
+        let inside = if worth { self.all_inside(s, c)? } else { None };
+        self.with_and_without_padding(s, inside, &mut |e| {
+            if whole { e.sum(s, c, &axes, &mut body) } else { e.chunks(s, c, &axes, &cut, &mut body) }
+        })?;
         self.innermost = before;
         if let Some(chunk) = self.chunk {
             let more = self.ir.op(Op::Xor, chunk.first, self.ir.int_like(chunk.first, 1)?)?;
@@ -133,34 +103,6 @@ impl<'c> Emit<'c, '_> {
             out.push(self.ir.b.build_load(t, chain.total, "")?);
         }
         Ok(out)
-    }
-
-    /// A condition under which no read of the copies' sums is filled; None where it is not found or nothing is filled.
-    fn all_inside(&mut self, s: &Stage, c: &Copies<'c>) -> R<Option<V<'c>>> {
-        let mut margins = Vec::new();
-        for l in &s.loads {
-            let Mode::Fill(p, _) = &l.mode else { continue };
-            match least_margins(s, c, p) {
-                Some(m) => margins.extend(m),
-                None => return Ok(None),
-            }
-        }
-        if margins.is_empty() {
-            return Ok(None);
-        }
-        if let Some((_, at)) = &c.rows
-            && let (Some(&first), Some(&last)) = (at.first(), at.last())
-        {
-            self.named.insert(FIRST_ROW.to_string(), (first, c.depth));
-            self.named.insert(LAST_ROW.to_string(), (last, c.depth));
-        }
-        let mut all: V<'c> = self.ir.ctx.bool_type().const_int(1, false).into();
-        for m in margins {
-            let m = self.dim(&m)?;
-            let ok = self.ir.icmp(IntPredicate::SGE, m, self.ir.i64(0))?;
-            all = self.ir.op(Op::And, all, ok)?;
-        }
-        Ok(Some(all))
     }
 
     /// Where the sum of copy `u` is kept between chunks.
@@ -191,8 +133,7 @@ impl<'c> Emit<'c, '_> {
         Ok(())
     }
 
-    /// Runs `body` over the axes. In whole register blocks several steps of the innermost one follow each other without a
-    /// branch, and a packed operand's next panel is asked for ahead of time.
+    /// Runs `body` over the axes, the innermost in [`Emit::steps`].
     fn sum(
         &mut self,
         s: &Stage,
@@ -200,30 +141,49 @@ impl<'c> Emit<'c, '_> {
         axes: &[Axis<'c>],
         body: &mut dyn FnMut(&mut Self) -> R<()>,
     ) -> R<()> {
-        let (Some((block, blocks)), Some((&(label, lo, len), outer))) = (self.row_block, axes.split_last())
-        else {
-            return self.loops(axes, body);
-        };
-        let Some(ahead) = self.next_panel(s, c, block, blocks)? else { return self.loops(axes, body) };
-        self.loops(outer, &mut |e| {
-            e.blocks(lo, len, &[STEPS, 1], &mut |e, first, size| {
-                if size > 1 {
-                    e.scoped(label, first, &mut |e| e.prefetch(&ahead))?;
-                }
-                for i in 0..size {
-                    let at = if i == 0 { first } else { e.ir.op(Op::Add, first, e.ir.i64(i))? };
-                    e.scoped(label, at, body)?;
-                }
-                Ok(())
-            })?;
+        let Some((&inner, outer)) = axes.split_last() else { return body(self) };
+        let ahead = self.next_panel(s, c)?;
+        self.loops(outer, &mut |e| e.steps(s, inner, ahead.as_ref(), body))
+    }
+
+    /// Runs `body` over the innermost label of a sum. In whole register blocks several steps follow each other without a
+    /// branch, and a packed operand's next panel is asked for ahead of time.
+    fn steps(
+        &mut self,
+        s: &Stage,
+        (label, lo, len): Axis<'c>,
+        ahead: Option<&Ahead<'c>>,
+        body: &mut dyn FnMut(&mut Self) -> R<()>,
+    ) -> R<()> {
+        if self.row_block.is_none() || !(ahead.is_some() || self.plain(s)) {
+            return self.loops(&[(label, lo, len)], body);
+        }
+        self.blocks(lo, len, &[STEPS, 1], &mut |e, first, size| {
+            if let Some(ahead) = ahead.filter(|_| size > 1) {
+                e.scoped(label, first, &mut |e| e.prefetch(ahead))?;
+            }
+            for i in 0..size {
+                let at = if i == 0 { first } else { e.ir.op(Op::Add, first, e.ir.i64(i))? };
+                e.scoped(label, at, body)?;
+            }
             Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// True if no read has a condition where code is being built.
+    fn plain(&self, s: &Stage) -> bool {
+        s.loads.iter().all(|l| match l.mode {
+            Mode::Proved => true,
+            Mode::Fill(..) => self.inside.is_some(),
+            Mode::Trap(..) => false,
         })
     }
 
     /// What to ask for ahead of [`STEPS`] steps: every row block asks for some of the lines that lie one panel further, so
     /// that all of them together ask for the whole panel.
-    fn next_panel(&mut self, s: &Stage, c: &Copies<'c>, block: V<'c>, blocks: i64) -> R<Option<Ahead<'c>>> {
-        let Some(lanes) = c.vectors.first() else { return Ok(None) };
+    fn next_panel(&mut self, s: &Stage, c: &Copies<'c>) -> R<Option<Ahead<'c>>> {
+        let Some(((block, blocks), lanes)) = self.row_block.zip(c.vectors.first()) else { return Ok(None) };
         let packed = s.loads.iter().find_map(|l| {
             let Buf::Arg(i) = l.from else { return None };
             let a = self.kernel.args.get(i as usize)?;
@@ -300,11 +260,10 @@ impl<'c> Emit<'c, '_> {
     /// outermost label whose steps divide a chunk.
     fn chunks(
         &mut self,
+        s: &Stage,
+        c: &Copies<'c>,
         axes: &[Axis<'c>],
-        chunk: i64,
-        chains: &[Chain<'c>],
-        zero: V<'c>,
-        dtype: DType,
+        &Cut { chunk, chains, zero, dtype }: &Cut<'_, 'c>,
         body: &mut dyn FnMut(&mut Self) -> R<()>,
     ) -> R<()> {
         let (mut cut, mut step) = (axes.len().saturating_sub(1), 1i64);
@@ -316,6 +275,7 @@ impl<'c> Emit<'c, '_> {
         }
         let Some(&(label, _, len)) = axes.get(cut) else { return body(self) };
         let (outer, inner) = (axes[..cut].to_vec(), axes[cut + 1..].to_vec());
+        let ahead = self.next_panel(s, c)?;
         let i64t = self.ir.i64t();
         let count = self.ir.slot(i64t.into())?;
         self.ir.b.build_store(count, self.ir.i64(0))?;
@@ -345,7 +305,11 @@ impl<'c> Emit<'c, '_> {
             let left = e.ir.op(Op::Sub, len, from)?;
             let n = e.ir.smin(left, room)?;
             let to = e.ir.op(Op::Add, from, n)?;
-            e.each(from, to, 1, &mut |e, i| e.scoped(label, i, &mut |e| e.loops(&inner, body)))?;
+            if inner.is_empty() {
+                e.steps(s, (label, from, n), ahead.as_ref(), body)?;
+            } else {
+                e.each(from, to, 1, &mut |e, i| e.scoped(label, i, &mut |e| e.sum(s, c, &inner, body)))?;
+            }
             e.ir.b.build_store(at, to)?;
             let taken = e.ir.op(Op::Mul, n, e.ir.i64(step))?;
             let done = e.ir.op(Op::Add, done, taken)?;

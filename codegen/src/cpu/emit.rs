@@ -80,8 +80,8 @@ pub(super) struct Emit<'c, 'k> {
     /// Number of the register block being built among the rows of its columns, and how many there may be: given for whole
     /// blocks, which are worth more code.
     pub(super) row_block: Option<(V<'c>, i64)>,
-    /// Reads that padding would fill are all inside where code is being built.
-    pub(super) inside: bool,
+    /// Where code is being built that no padding reaches: dims that are at least 0 there, those of the conditions of reads.
+    pub(super) inside: Option<Vec<Dim>>,
     /// The innermost reduction label of the contraction being built, if its extent is known, with that extent.
     pub(super) innermost: Option<(u32, i64)>,
     /// Values of the stage's expression, for `$n`.
@@ -143,7 +143,7 @@ pub(super) fn emit<'c, 'k>(
         chunk: None,
         sums: None,
         row_block: None,
-        inside: false,
+        inside: None,
         nodes: Vec::new(),
         fills: BTreeMap::new(),
         scopes: BTreeMap::new(),

@@ -14,6 +14,8 @@ pub(super) enum Walk<'c> {
     Still(V<'c>),
     /// Lane i at the place plus i.
     Unit(V<'c>),
+    /// Lane i at the place plus 2 i.
+    Second(V<'c>),
     /// A place for each lane.
     Each(Vec<V<'c>>),
 }
@@ -174,16 +176,24 @@ impl<'c> Emit<'c, '_> {
             if c.is(1) {
                 return Ok(Walk::Unit(first));
             }
-            let step = self.dim(&c)?;
-            let mut places = vec![first];
-            for i in 1..i64::from(lanes.width) {
-                let off = b.op(Op::Mul, step, b.i64(i))?;
-                places.push(b.op(Op::Add, first, off)?);
+            if c.is(2) {
+                return Ok(Walk::Second(first));
             }
-            return Ok(Walk::Each(places));
+            let step = self.dim(&c)?;
+            return Ok(Walk::Each(self.places(first, step, lanes.width)?));
         }
         let v = self.dim(d)?;
         Ok(Walk::Each((0..lanes(v)).map(|i| b.lane(v, i)).collect::<R<Vec<_>>>()?))
+    }
+
+    /// `n` places `step` apart.
+    pub(super) fn places(&self, first: V<'c>, step: V<'c>, n: u32) -> R<Vec<V<'c>>> {
+        let mut places = vec![first];
+        for i in 1..i64::from(n) {
+            let off = self.ir.op(Op::Mul, step, self.ir.i64(i))?;
+            places.push(self.ir.op(Op::Add, first, off)?);
+        }
+        Ok(places)
     }
 
     /// Code for a predicate: one bit, or a lane mask.

@@ -78,7 +78,7 @@ impl<'c> Emit<'c, '_> {
         let zero = Scalar { dtype: place.dtype, bits: 0 };
         let v = match &load.mode {
             Mode::Proved => self.read_at(&place, None, zero, false)?,
-            Mode::Fill(..) if self.inside => self.read_at(&place, None, zero, false)?,
+            Mode::Fill(..) if self.inside.is_some() => self.read_at(&place, None, zero, false)?,
             Mode::Fill(p, fill) => {
                 let mask = self.pred(p)?;
                 let by_row = self.innermost.is_some_and(|(label, _)| {
@@ -160,27 +160,60 @@ impl<'c> Emit<'c, '_> {
                     }
                     Some(m) => {
                         let fill = self.constant_mem(fill)?;
-                        let fill = self.ir.splat(fill, width)?;
-                        let ptr = self.ir.ctx.ptr_type(AddressSpace::default()).into();
-                        let v = self.ir.call("llvm.masked.load", &[t, ptr], &[p.into(), m, fill])?;
-                        self.align_first(v, align)?;
-                        Ok(v)
+                        self.masked_load(t, p, m, fill, align)
                     }
                 }
             }
-            Walk::Each(places) => {
-                let mut parts = Vec::with_capacity(places.len());
-                for (i, &at) in places.iter().enumerate() {
-                    let mut p = self.ir.at(place.elem, place.base, at)?;
-                    if let Some(m) = mask {
-                        let m = self.ir.lane(m, i as u32)?;
-                        p = self.choose(m, p, fill, 1)?;
-                    }
-                    parts.push(self.load_noted(place, place.elem, p, align)?);
-                }
-                self.ir.gather(&parts)
+            Walk::Second(at) if mask.is_none() => self.read_second(place, at),
+            Walk::Second(at) => {
+                let width = self.vector.map_or(1, |v| v.width);
+                let places = self.places(at, self.ir.i64(2), width)?;
+                self.read_each(place, &places, mask, fill)
             }
+            Walk::Each(places) => self.read_each(place, &places, mask, fill),
         }
+    }
+
+    /// Reads every second element from `at` on: two vectors, one that ends at the middle element and one that begins there,
+    /// touch nothing but what lies between the first and the last of them.
+    fn read_second(&mut self, place: &Place<'c>, at: V<'c>) -> R<V<'c>> {
+        let width = self.vector.map_or(1, |v| v.width);
+        let align = place.dtype.size() as u32;
+        let t = self.ir.widen(place.elem, width);
+        let p = self.ir.at(place.elem, place.base, at)?;
+        let middle = self.ir.at(place.elem, p, self.ir.i64(i64::from(width) - 1))?;
+        let first = self.load_noted(place, t, p, align)?;
+        let second = self.load_noted(place, t, middle, align)?;
+        let half = width / 2;
+        let lane = |i: u32| if i < half { 2 * i } else { width + 2 * (i - half) + 1 };
+        self.ir.shuffle(first, second, (0..width).map(lane))
+    }
+
+    fn read_each(
+        &mut self,
+        place: &Place<'c>,
+        places: &[V<'c>],
+        mask: Option<V<'c>>,
+        fill: Scalar,
+    ) -> R<V<'c>> {
+        let mut parts = Vec::with_capacity(places.len());
+        for (i, &at) in places.iter().enumerate() {
+            let mut p = self.ir.at(place.elem, place.base, at)?;
+            if let Some(m) = mask {
+                let m = self.ir.lane(m, i as u32)?;
+                p = self.choose(m, p, fill, 1)?;
+            }
+            parts.push(self.load_noted(place, place.elem, p, place.dtype.size() as u32)?);
+        }
+        self.ir.gather(&parts)
+    }
+
+    fn masked_load(&self, t: T<'c>, p: PointerValue<'c>, mask: V<'c>, fill: V<'c>, align: u32) -> R<V<'c>> {
+        let fill = self.ir.splat(fill, lanes(mask))?;
+        let ptr = self.ir.ctx.ptr_type(AddressSpace::default()).into();
+        let v = self.ir.call("llvm.masked.load", &[t, ptr], &[p.into(), mask, fill])?;
+        self.align_first(v, align)?;
+        Ok(v)
     }
 
     #[allow(unsafe_code)]
@@ -295,17 +328,24 @@ impl<'c> Emit<'c, '_> {
                     Some(mask) => self.put_active(&place, at, value, mask, align),
                 }
             }
-            Walk::Each(_) if self.vector.is_some_and(|v| v.active.is_some()) => {
+            Walk::Each(_) | Walk::Second(_) if self.vector.is_some_and(|v| v.active.is_some()) => {
                 Err(internal(self.kernel, "a part of a vector that is stored to places apart"))
             }
-            Walk::Each(places) => {
-                for (i, at) in places.into_iter().enumerate() {
-                    let v = self.ir.lane(value, i as u32)?;
-                    self.put(&place, at, v, align)?;
-                }
-                Ok(())
+            Walk::Second(at) => {
+                let width = self.vector.map_or(1, |v| v.width);
+                let places = self.places(at, self.ir.i64(2), width)?;
+                self.put_each(&place, places, value, align)
             }
+            Walk::Each(places) => self.put_each(&place, places, value, align),
         }
+    }
+
+    fn put_each(&self, place: &Place<'c>, places: Vec<V<'c>>, value: V<'c>, align: u32) -> R<()> {
+        for (i, at) in places.into_iter().enumerate() {
+            let v = self.ir.lane(value, i as u32)?;
+            self.put(place, at, v, align)?;
+        }
+        Ok(())
     }
 
     fn put_active(&self, place: &Place<'c>, at: V<'c>, value: V<'c>, mask: V<'c>, align: u32) -> R<()> {

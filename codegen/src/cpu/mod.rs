@@ -9,6 +9,7 @@ mod build;
 mod contract;
 mod emit;
 mod index;
+mod inside;
 mod link;
 mod memory;
 mod reduce;

@@ -2,9 +2,10 @@
 //! live in a stack array; while whole rounds of lanes are taken they are held in registers.
 
 use super::build::{Emitter, Op, R, T, V, known};
+use super::contract::SHORT;
 use super::emit::{Emit, Lanes};
 use super::internal;
-use super::stage::Axis;
+use super::stage::{Axis, Copies};
 use crate::kernel::Stage;
 use inkwell::IntPredicate;
 use inkwell::values::PointerValue;
@@ -27,7 +28,14 @@ struct Partials<'c> {
 
 impl<'c> Emit<'c, '_> {
     /// Results of a reduction at the current point. `along`: run the last label in vectors of this many lanes.
-    pub(super) fn reduce(&mut self, s: &Stage, r: &Reducer, lanes: u32, along: Option<u32>) -> R<Vec<V<'c>>> {
+    pub(super) fn reduce(
+        &mut self,
+        s: &Stage,
+        r: &Reducer,
+        lanes: u32,
+        along: Option<u32>,
+        c: &Copies<'c>,
+    ) -> R<Vec<V<'c>>> {
         let lanes = lanes.max(1);
         if !lanes.is_power_of_two() || along.is_some_and(|w| !lanes.is_multiple_of(w)) {
             return Err(internal(self.kernel, &format!("a reduction of {lanes} partials")));
@@ -61,7 +69,9 @@ impl<'c> Emit<'c, '_> {
         };
         let sizes: Vec<i64> = along.into_iter().map(i64::from).chain([1]).collect();
         self.blocks(self.ir.i64(0), existing, &sizes, &mut |e, i, w| e.put_states(&p, i, w as u32, &init))?;
-        self.loops(&axes, &mut |e| match last {
+        let steps = s.red.iter().try_fold(1i64, |n, r| n.checked_mul(r.1.as_const()?));
+        let inside = if steps.is_some_and(|n| n <= SHORT) { self.all_inside(s, c)? } else { None };
+        let mut part = |e: &mut Self| match last {
             None => {
                 let zero = e.ir.i64(0);
                 e.step_in_memory(s, r, &p, zero, 1)
@@ -74,7 +84,8 @@ impl<'c> Emit<'c, '_> {
                     e.scoped(label, i, &mut |e| e.step_in_memory(s, r, &p, at, 1))
                 }),
             },
-        })?;
+        };
+        self.with_and_without_padding(s, inside, &mut |e| e.loops(&axes, &mut part))?;
         self.tree(&p, &r.combine, existing, along.unwrap_or(1))?;
         let zero = self.ir.i64(0);
         let states = self.get_states(&p, zero, 1)?;

@@ -48,6 +48,9 @@ impl<'c> Emit<'c, '_> {
             ENode::Const(s) => self.constant(s),
             ENode::Dim(ref d) => self.dim(d),
             ENode::Un(op, a) => self.un(op, at(a)?, e.dtype(a)),
+            ENode::Bin(Bin::Le, a, b) if self.never_padded(e, a, b) => {
+                Ok(self.ir.ctx.bool_type().const_int(1, false).into())
+            }
             ENode::Bin(op, a, b) => self.bin(op, at(a)?, at(b)?, e.dtype(a)),
             ENode::Fma(a, b, c) => self.fma(at(a)?, at(b)?, at(c)?, dtype),
             ENode::Select(c, a, b) => self.ir.select(at(c)?, at(a)?, at(b)?),
@@ -57,6 +60,16 @@ impl<'c> Emit<'c, '_> {
                 self.ir.bitcast(at(a)?, t)
             }
         }
+    }
+
+    /// True if node `a` is at most node `b` because no read is filled where code is being built.
+    fn never_padded(&self, e: &Expr, a: u32, b: u32) -> bool {
+        let dim = |n: u32| match e.nodes.get(n as usize) {
+            Some((ENode::Dim(d), _)) => Some(d),
+            _ => None,
+        };
+        let margin = dim(a).zip(dim(b)).map(|(a, b)| b.clone() - a.clone());
+        margin.is_some_and(|m| self.inside.as_ref().is_some_and(|known| known.contains(&m)))
     }
 
     /// Type in registers.

@@ -249,6 +249,25 @@ impl<'c> Emit<'c, '_> {
         self.each(lo, hi, 1, &mut |e, i| e.scoped(label, i, &mut |e| e.loops(rest, body)))
     }
 
+    /// Builds `body` where the condition holds, with reads that know no padding, and where it does not; once as it is if there
+    /// is no condition.
+    pub(super) fn with_and_without_padding(
+        &mut self,
+        s: &Stage,
+        inside: Option<V<'c>>,
+        body: &mut dyn FnMut(&mut Self) -> R<()>,
+    ) -> R<()> {
+        let Some(inside) = inside else { return body(self) };
+        let outside = self.ir.op(Op::Xor, inside, self.ir.int_like(inside, 1)?)?;
+        self.when(inside, &mut |e| {
+            let before = e.inside.replace(super::inside::margins(s));
+            let r = body(e);
+            e.inside = before;
+            r
+        })?;
+        self.when(outside, body)
+    }
+
     /// Runs `body` where a label has the lanes given.
     pub(super) fn lanes_of<X>(&mut self, lanes: Lanes<'c>, body: &mut dyn FnMut(&mut Self) -> R<X>) -> R<X> {
         let (v, vector) = if lanes.width == 1 {
@@ -319,7 +338,7 @@ impl<'c> Emit<'c, '_> {
                 let last = s.red.last().map(|r| r.0);
                 let along = plan.vector.filter(|v| Some(*v) == last && plan.width > 1).map(|_| plan.width);
                 for u in 0..c.count() {
-                    results.push(self.at_copy(c, u, &mut |e| e.reduce(s, reducer, *lanes, along))?);
+                    results.push(self.at_copy(c, u, &mut |e| e.reduce(s, reducer, *lanes, along, c))?);
                 }
             }
         }
