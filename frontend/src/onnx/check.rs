@@ -24,6 +24,11 @@ impl Stop {
         Stop(None)
     }
 
+    /// The diagnostic.
+    pub(crate) fn into_diag(self) -> Diag {
+        self.0.map_or_else(|| Diag::error("E-BUG", "a reason that has been reported is not kept"), |d| *d)
+    }
+
     /// Changes the diagnostic, if there is one.
     pub(crate) fn map(self, f: impl FnOnce(Diag) -> Diag) -> Stop {
         Stop(self.0.map(|d| Box::new(f(*d))))

@@ -28,6 +28,8 @@ use std::path::Path;
 use std::str::FromStr;
 use tgc_ir::diag::{Diag, Loc};
 use tgc_ir::module::Module;
+use tgc_ir::tensor::Tensor;
+use tgc_proto::Message;
 
 /// A range, or a fixed value, for one symbolic dim of the model's inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,4 +98,15 @@ pub fn import_bytes(
     opts: &ImportOptions,
 ) -> Result<Imported, Vec<Diag>> {
     import::run(bytes, folder, opts)
+}
+
+/// Reads one tensor from a file that holds a `TensorProto` (such as the data sets beside test models): its name, which may
+/// be empty, and its elements.
+pub fn tensor_file(path: &Path) -> Result<(String, Tensor), Diag> {
+    let bytes = weights::map_file(path)
+        .map_err(|e| Diag::error("E-ONNX-001", format!("`{}` cannot be read: {e}", path.display())))?;
+    let proto = tgc_proto::TensorProto::decode(bytes)
+        .map_err(|e| Diag::error("E-ONNX-002", format!("`{}` holds no tensor: {e}", path.display())))?;
+    let tensor = weights::Reader::new(path.parent()).tensor(&proto);
+    Ok((proto.name.unwrap_or_default(), tensor.map_err(|e| e.into_diag())?))
 }

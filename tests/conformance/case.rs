@@ -1,0 +1,232 @@
+//! One case of the suite: imported, run by the interpreter, compiled, run through the artifact, and judged by the stored
+//! outputs; as the file has it, and with the sizes of its inputs as symbols.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tgc::BuildOptions;
+use tgc::frontend::onnx::{ImportOptions, Imported, import_bytes, tensor_file};
+use tgc::ir::accuracy::within;
+use tgc::ir::diag::Diag;
+use tgc::ir::interp::{Bounded, run_bounded};
+use tgc::ir::tensor::{Data, Tensor};
+use tgc::ir::types::DType;
+use tgc::runtime as rt;
+
+/// What became of a case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Interpreter and compiled code give what is stored.
+    Pass,
+    /// A diagnostic before anything ran.
+    Refused(String),
+    /// Another result than the stored one, or an error while running on the stored inputs.
+    Wrong(String),
+    /// The process died, panicked or did not end.
+    Crash(String),
+    /// Not run, because the case does not pass as the file has it, or has no sizes that could be symbols.
+    None,
+}
+
+/// How sizes of inputs become symbols.
+#[derive(Clone, Copy)]
+enum Symbols {
+    Fixed,
+    /// Each axis has its own.
+    Own,
+    /// Equal sizes are one.
+    Same,
+    /// Only the first axis of each input.
+    First,
+}
+
+/// A case's folder.
+pub struct Case {
+    pub folder: PathBuf,
+}
+
+impl Case {
+    /// As the file has it, and with symbols.
+    pub fn run(&self) -> (Outcome, Outcome) {
+        let fixed = self.guarded(Symbols::Fixed);
+        if fixed != Outcome::Pass {
+            return (fixed, Outcome::None);
+        }
+        let mut refused = Outcome::None;
+        for how in [Symbols::Own, Symbols::Same, Symbols::First] {
+            match self.guarded(how) {
+                Outcome::Refused(why) if refused == Outcome::None => refused = Outcome::Refused(why),
+                Outcome::Refused(_) => {}
+                other => return (fixed, other),
+            }
+        }
+        (fixed, refused)
+    }
+
+    fn guarded(&self, how: Symbols) -> Outcome {
+        let run = std::panic::AssertUnwindSafe(|| self.one(how));
+        std::panic::catch_unwind(run).unwrap_or_else(|p| {
+            let said = p.downcast_ref::<String>().map(String::as_str).or(p.downcast_ref::<&str>().copied());
+            Outcome::Crash(format!("a panic: {}", said.unwrap_or("without words")))
+        })
+    }
+
+    fn one(&self, how: Symbols) -> Outcome {
+        self.steps(how).unwrap_or_else(|o| o)
+    }
+
+    fn steps(&self, how: Symbols) -> Result<Outcome, Outcome> {
+        let refused = |d: Vec<Diag>| Outcome::Refused(words(&d));
+        let file =
+            std::fs::read(self.folder.join("model.onnx")).map_err(|e| Outcome::Crash(e.to_string()))?;
+        let Some(bytes) = with_symbols(file, how) else { return Ok(Outcome::None) };
+        let options = ImportOptions::default();
+        let Imported { module, .. } =
+            import_bytes(bytes.into(), Some(&self.folder), &options).map_err(refused)?;
+        // Compiled before anything is compared: a case that cannot be compiled counts as refused.
+        let build = BuildOptions { targets: vec!["native".into()], jobs: 1, ..BuildOptions::default() };
+        let artifact = tgc::build(&mut module.clone(), &build, &mut |_| {}, &|| ()).map_err(refused)?;
+        let inputs = self.tensors("input").map_err(|d| refused(vec![d]))?;
+        let stored = self.tensors("output").map_err(|d| refused(vec![d]))?;
+        let wrong = |what: &str, e: String| Outcome::Wrong(format!("{what}: {e}"));
+        let main = module.entries.keys().next().map_or("main", String::as_str);
+        let interpreted =
+            run_bounded(&module, main, &inputs).map_err(|d| wrong("interpreter", d.to_string()))?;
+        compare(interpreted.iter().map(|b| &b.tensor), &stored).map_err(|e| wrong("interpreter", e))?;
+        let compiled = compiled(&artifact, main, &inputs).map_err(|e| wrong("compiled", e))?;
+        compare(compiled.iter(), &stored).map_err(|e| wrong("compiled", e))?;
+        bounded(&compiled, &interpreted).map_err(|e| wrong("compiled against interpreter", e))?;
+        Ok(Outcome::Pass)
+    }
+
+    /// `input_0.pb` and so on of the stored data.
+    fn tensors(&self, kind: &str) -> Result<Vec<Tensor>, Diag> {
+        let path = |i: usize| self.folder.join("test_data_set_0").join(format!("{kind}_{i}.pb"));
+        let files: Vec<PathBuf> = (0..).map(path).take_while(|p| p.exists()).collect();
+        files.iter().map(|p| Ok(tensor_file(p)?.1)).collect()
+    }
+}
+
+/// The first diagnostic in a line.
+fn words(d: &[Diag]) -> String {
+    d.first()
+        .map_or_else(|| "no reason".to_string(), |d| format!("{} {}", d.code, d.message.replace('\n', " ")))
+}
+
+fn compiled(
+    artifact: &tgc::codegen::artifact::Artifact,
+    entry: &str,
+    inputs: &[Tensor],
+) -> Result<Vec<Tensor>, String> {
+    let bytes = artifact.to_bytes().map_err(|e| e.to_string())?;
+    let model: Arc<rt::Model> = rt::Loader::default().from_bytes(&bytes).map_err(|e| e.to_string())?;
+    let pool = Arc::new(rt::Pool::new(1).map_err(|e| e.to_string())?);
+    let options = rt::SessionOptions { pool: Some(pool), ..rt::SessionOptions::default() };
+    let mut session = rt::Session::new(&model, entry, &options).map_err(|e| e.to_string())?;
+    let mut given = Vec::new();
+    for (p, t) in session.entry().inputs.iter().zip(inputs) {
+        let tensor = rt::Tensor::new(p.dtype, &t.shape, t.data.bytes()).map_err(|e| e.to_string())?;
+        given.push((p.name.clone(), tensor));
+    }
+    let dtypes: Vec<String> = session.entry().outputs.iter().map(|p| p.dtype.to_string()).collect();
+    let given: Vec<(&str, &rt::Tensor)> = given.iter().map(|(n, t)| (n.as_str(), t)).collect();
+    let found = session.run_owned(&given).map_err(|e| e.to_string())?;
+    found
+        .into_iter()
+        .zip(dtypes)
+        .map(|((name, t), dtype)| {
+            let dtype = DType::all().find(|d| d.name() == dtype).ok_or_else(|| format!("type {dtype}"))?;
+            Tensor::from_bytes(dtype, t.shape(), Data::new(t.bytes().to_vec()))
+                .ok_or_else(|| format!("output `{name}` has another size than its shape says"))
+        })
+        .collect()
+}
+
+/// The compiled results are within the error bound of the interpreter's.
+fn bounded(got: &[Tensor], want: &[Bounded]) -> Result<(), String> {
+    for (i, (g, w)) in got.iter().zip(want).enumerate() {
+        within(g, &w.tensor, &w.bound).map_err(|e| format!("output {i}: {e}"))?;
+    }
+    Ok(())
+}
+
+/// How far a result may be from the stored one, relative and absolute. The suite's own runner allows 1e-3 and 1e-7 for all
+/// types; the data was computed in the type itself, by numpy.
+fn tolerance(d: DType) -> (f64, f64) {
+    match d {
+        DType::F64 => (1e-7, 1e-9),
+        DType::F32 => (1e-4, 1e-6),
+        DType::F16 => (5e-3, 1e-4),
+        DType::BF16 => (2e-2, 1e-3),
+        _ => (0.0, 0.0),
+    }
+}
+
+fn compare<'t>(got: impl ExactSizeIterator<Item = &'t Tensor>, stored: &[Tensor]) -> Result<(), String> {
+    if got.len() != stored.len() {
+        return Err(format!("{} outputs, {} are stored", got.len(), stored.len()));
+    }
+    for (n, (g, s)) in got.zip(stored).enumerate() {
+        if g.dtype != s.dtype || g.shape != s.shape {
+            return Err(format!(
+                "output {n} is {}{:?}, stored is {}{:?}",
+                g.dtype, g.shape, s.dtype, s.shape
+            ));
+        }
+        let (rtol, atol) = tolerance(s.dtype);
+        for (i, (a, b)) in g.scalars().zip(s.scalars()).enumerate() {
+            let (x, y) = (a.as_f64(), b.as_f64());
+            let equal = if s.dtype.is_float() {
+                x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= atol + rtol * y.abs()
+            } else {
+                a == b
+            };
+            if !equal {
+                return Err(format!("element {i} of output {n} is {x:e}, stored is {y:e}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The file with the sizes of its inputs as symbols; None where no size can be one.
+fn with_symbols(file: Vec<u8>, how: Symbols) -> Option<Vec<u8>> {
+    use tgc_proto::Message;
+    use tgc_proto::tensor_shape_proto::dimension::Value as Size;
+    use tgc_proto::type_proto::Value as Kind;
+    if matches!(how, Symbols::Fixed) {
+        return Some(file);
+    }
+    let mut model = tgc_proto::decode_model(file.into()).ok()?;
+    let graph = model.graph.as_mut()?;
+    let held: Vec<Option<String>> = graph.initializer.iter().map(|t| t.name.clone()).collect();
+    let mut some = false;
+    for (n, input) in graph.input.iter_mut().enumerate().filter(|(_, i)| !held.contains(&i.name)) {
+        let Some(Kind::TensorType(t)) = input.r#type.as_mut().and_then(|t| t.value.as_mut()) else {
+            continue;
+        };
+        let dims = t.shape.iter_mut().flat_map(|s| &mut s.dim);
+        for (axis, d) in dims.enumerate() {
+            let Some(Size::DimValue(size)) = d.value else { continue };
+            let name = match how {
+                Symbols::Own => format!("d{n}_{axis}"),
+                Symbols::Same => format!("s{size}"),
+                Symbols::First if axis == 0 => format!("s{size}"),
+                _ => continue,
+            };
+            d.value = Some(Size::DimParam(name));
+            some = true;
+        }
+    }
+    for v in graph.output.iter_mut() {
+        if let Some(Kind::TensorType(t)) = v.r#type.as_mut().and_then(|t| t.value.as_mut()) {
+            t.shape = None;
+        }
+    }
+    graph.value_info.clear();
+    some.then(|| model.encode_to_vec())
+}
+
+/// The folder of a case in the unpacked suite.
+pub fn folder(suite: &Path, kind: &str, name: &str) -> PathBuf {
+    suite.join(kind).join(name)
+}
