@@ -31,7 +31,7 @@ pub use model::{LoadOptions, load};
 pub use reduce::reduce;
 pub use tgc_codegen as codegen;
 pub use tgc_frontend as frontend;
-pub use tgc_frontend::onnx::DimOption;
+pub use tgc_frontend::onnx::{ConstOption, DimOption};
 pub use tgc_ir as ir;
 pub use tgc_passes as passes;
 pub use tgc_runtime as runtime;

@@ -1,7 +1,7 @@
 //! Loading a model from a file of any format tgc reads, told apart by content and name.
 
 use std::path::Path;
-use tgc_frontend::onnx::{self, DimOption};
+use tgc_frontend::onnx::{self, ConstOption, DimOption};
 use tgc_ir::diag::Diag;
 use tgc_ir::module::Module;
 
@@ -10,6 +10,8 @@ use tgc_ir::module::Module;
 pub struct LoadOptions {
     /// Values and ranges of symbolic dims.
     pub dims: Vec<DimOption>,
+    /// Inputs of an ONNX model that become constants.
+    pub constants: Vec<ConstOption>,
 }
 
 /// Reads an ONNX file, or a `.tgir` text with its side file of weights. Gives the module and warnings.
@@ -23,11 +25,19 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<(Module, Vec<Diag>), V
     }
     let is_text = path.extension().is_some_and(|e| e == "tgir");
     if is_text {
+        if let Some(c) = options.constants.first() {
+            let m = format!("--const {}: a .tgir text has its inputs fixed in the text", c.name);
+            let help = "use --const with ONNX files; in the text, put a constant in place of the input";
+            return Err(vec![Diag::error("E-CLI-009", m).help(help)]);
+        }
         let mut module = tgc_ir::weights::load_module(path)?;
         narrow(&mut module, options)?;
         return Ok((module, Vec::new()));
     }
-    let imported = onnx::import(path, &onnx::ImportOptions { dims: options.dims.clone() })?;
+    let imported = onnx::import(
+        path,
+        &onnx::ImportOptions { dims: options.dims.clone(), constants: options.constants.clone() },
+    )?;
     Ok((imported.module, imported.warnings))
 }
 

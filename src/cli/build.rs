@@ -49,13 +49,14 @@ enum Emit {
 pub fn run(a: &BuildArgs) -> Result<(), Failure> {
     let dims: Vec<String> =
         a.model.dims.iter().map(|d| format!("--dim {}={}..{}", d.name, d.lo, d.hi)).collect();
+    let constants = a.model.constants.iter().map(|c| format!("--const {}={}", c.name, c.value));
     let targets: Vec<String> = a.targets.iter().map(|t| format!("--target {t}")).collect();
     let options = BuildOptions {
         targets: a.targets.clone(),
         jobs: a.jobs,
         kernels: a.kernels.clone(),
         verify_each: a.verify_each,
-        record: targets.into_iter().chain(dims).collect::<Vec<_>>().join(" "),
+        record: targets.into_iter().chain(dims).chain(constants).collect::<Vec<_>>().join(" "),
     };
     if a.emit == Emit::Artifact && a.output.is_none() {
         return Err(Failure::Usage(

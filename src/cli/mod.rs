@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tgc::ir::diag::{Diag, Severity};
 use tgc::ir::module::Module;
-use tgc::{DimOption, LoadOptions};
+use tgc::{ConstOption, DimOption, LoadOptions};
 
 /// Ahead-of-time tensor compiler: an ONNX or .tgir model in, one native artifact out, run by tgc-run.
 #[derive(Parser)]
@@ -45,12 +45,19 @@ struct ModelArgs {
     /// Value or range of a symbolic dim: batch=8, batch=1..64 (inclusive). Repeatable.
     #[arg(long = "dim", value_name = "NAME=LO..HI")]
     dims: Vec<DimOption>,
+    /// Value of an input, which then is a constant and no input any more: k=3, axes=[0, -1]. For operands that must be known,
+    /// such as axes, shapes and scales. Repeatable.
+    #[arg(long = "const", value_name = "INPUT=VALUE")]
+    constants: Vec<ConstOption>,
 }
 
 impl ModelArgs {
     fn load(&self) -> Result<Module, Failure> {
-        let (module, warnings) = tgc::load(&self.model, &LoadOptions { dims: self.dims.clone() })
-            .map_err(|d| Failure::of_file(d, &self.model))?;
+        let (module, warnings) = tgc::load(
+            &self.model,
+            &LoadOptions { dims: self.dims.clone(), constants: self.constants.clone() },
+        )
+        .map_err(|d| Failure::of_file(d, &self.model))?;
         report(&warnings, None);
         Ok(module)
     }

@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tgc::BuildOptions;
 use tgc::frontend::onnx::{ImportOptions, Imported, import_bytes, tensor_file};
 use tgc::ir::accuracy::within;
 use tgc::ir::diag::Diag;
@@ -11,12 +10,15 @@ use tgc::ir::interp::{Bounded, run_bounded};
 use tgc::ir::tensor::{Data, Tensor};
 use tgc::ir::types::DType;
 use tgc::runtime as rt;
+use tgc::{BuildOptions, ConstOption};
 
 /// What became of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Interpreter and compiled code give what is stored.
     Pass,
+    /// The same, with these inputs fixed to the stored values (`--const`) because they must be known.
+    PassFixed(String),
     /// A diagnostic before anything ran.
     Refused(String),
     /// Another result than the stored one, or an error while running on the stored inputs.
@@ -25,6 +27,12 @@ pub enum Outcome {
     Crash(String),
     /// Not run, because the case does not pass as the file has it, or has no sizes that could be symbols.
     None,
+}
+
+impl Outcome {
+    pub fn passes(&self) -> bool {
+        matches!(self, Outcome::Pass | Outcome::PassFixed(_))
+    }
 }
 
 /// How sizes of inputs become symbols.
@@ -48,7 +56,7 @@ impl Case {
     /// As the file has it, and with symbols.
     pub fn run(&self) -> (Outcome, Outcome) {
         let fixed = self.guarded(Symbols::Fixed);
-        if fixed != Outcome::Pass {
+        if !fixed.passes() {
             return (fixed, Outcome::None);
         }
         let mut refused = Outcome::None;
@@ -79,13 +87,26 @@ impl Case {
         let file =
             std::fs::read(self.folder.join("model.onnx")).map_err(|e| Outcome::Crash(e.to_string()))?;
         let Some(bytes) = with_symbols(file, how) else { return Ok(Outcome::None) };
-        let options = ImportOptions::default();
-        let Imported { module, .. } =
-            import_bytes(bytes.into(), Some(&self.folder), &options).map_err(refused)?;
+        let mut given = self.tensors("input").map_err(|d| refused(vec![d]))?;
+        let mut names = input_names(&bytes);
+        let mut options = ImportOptions::default();
+        let module = loop {
+            let found = import_bytes(bytes.clone().into(), Some(&self.folder), &options);
+            match found {
+                Ok(Imported { module, .. }) => break module,
+                Err(d) => {
+                    let at = must_be_known(&d).and_then(|n| names.iter().position(|i| *i == n));
+                    let value = at.and_then(|i| given.get(i)).and_then(value);
+                    let (Some(i), Some(value)) = (at, value) else { return Err(refused(d)) };
+                    options.constants.push(ConstOption { name: names.remove(i), value });
+                    given.remove(i);
+                }
+            }
+        };
         // Compiled before anything is compared: a case that cannot be compiled counts as refused.
         let build = BuildOptions { targets: vec!["native".into()], jobs: 1, ..BuildOptions::default() };
         let artifact = tgc::build(&mut module.clone(), &build, &mut |_| {}, &|| ()).map_err(refused)?;
-        let inputs = self.tensors("input").map_err(|d| refused(vec![d]))?;
+        let inputs = given;
         let stored = self.tensors("output").map_err(|d| refused(vec![d]))?;
         let wrong = |what: &str, e: String| Outcome::Wrong(format!("{what}: {e}"));
         let main = module.entries.keys().next().map_or("main", String::as_str);
@@ -95,7 +116,8 @@ impl Case {
         let compiled = compiled(&artifact, main, &inputs).map_err(|e| wrong("compiled", e))?;
         compare(compiled.iter(), &stored).map_err(|e| wrong("compiled", e))?;
         bounded(&compiled, &interpreted).map_err(|e| wrong("compiled against interpreter", e))?;
-        Ok(Outcome::Pass)
+        let fixed: Vec<String> = options.constants.into_iter().map(|c| c.name).collect();
+        Ok(if fixed.is_empty() { Outcome::Pass } else { Outcome::PassFixed(fixed.join(" ")) })
     }
 
     /// `input_0.pb` and so on of the stored data.
@@ -110,6 +132,39 @@ impl Case {
 fn words(d: &[Diag]) -> String {
     d.first()
         .map_or_else(|| "no reason".to_string(), |d| format!("{} {}", d.code, d.message.replace('\n', " ")))
+}
+
+/// The operand that a diagnostic says must be known.
+fn must_be_known(d: &[Diag]) -> Option<String> {
+    let d = d.iter().find(|d| d.code == "E-ONNX-016")?;
+    let (_, rest) = d.message.split_once("(operand ")?;
+    let (_, rest) = rest.split_once('`')?;
+    Some(rest.split_once('`')?.0.to_string())
+}
+
+/// Names of the inputs that are fed, in order.
+fn input_names(file: &[u8]) -> Vec<String> {
+    let Some(graph) = tgc_proto::decode_model(file.to_vec().into()).ok().and_then(|m| m.graph) else {
+        return Vec::new();
+    };
+    let held: Vec<Option<String>> = graph.initializer.iter().map(|t| t.name.clone()).collect();
+    graph.input.into_iter().filter(|i| !held.contains(&i.name)).filter_map(|i| i.name).collect()
+}
+
+/// A small tensor as `--const` takes it.
+fn value(t: &Tensor) -> Option<serde_json::Value> {
+    fn nest(shape: &[usize], elems: &mut impl Iterator<Item = serde_json::Value>) -> serde_json::Value {
+        match shape.split_first() {
+            None => elems.next().unwrap_or_default(),
+            Some((n, rest)) => (0..*n).map(|_| nest(rest, elems)).collect(),
+        }
+    }
+    let number = |s: tgc::ir::scalar::Scalar| match s.as_int() {
+        Some(i) if !t.dtype.is_float() => i64::try_from(i).ok().map(serde_json::Value::from),
+        _ => Some(serde_json::Value::from(s.as_f64())).filter(|v| v.is_number()),
+    };
+    let elems: Option<Vec<serde_json::Value>> = t.scalars().map(number).collect();
+    elems.filter(|e| e.len() <= 1000).map(|e| nest(&t.shape, &mut e.into_iter()))
 }
 
 fn compiled(

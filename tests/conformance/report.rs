@@ -34,6 +34,7 @@ pub fn line(fixed: &Outcome, dynamic: &Outcome) -> String {
     let one = |o: &Outcome| {
         let (what, why) = match o {
             Outcome::Pass => ("pass", ""),
+            Outcome::PassFixed(w) => ("fixed", w.as_str()),
             Outcome::Refused(w) => ("refused", w.as_str()),
             Outcome::Wrong(w) => ("wrong", w.as_str()),
             Outcome::Crash(w) => ("crash", w.as_str()),
@@ -51,6 +52,7 @@ pub fn read_line(line: &str) -> (Outcome, Outcome) {
         let why = parts.get(at + 1).unwrap_or(&"").to_string();
         match parts.get(at) {
             Some(&"pass") => Outcome::Pass,
+            Some(&"fixed") => Outcome::PassFixed(why),
             Some(&"refused") => Outcome::Refused(why),
             Some(&"wrong") => Outcome::Wrong(why),
             Some(&"none") => Outcome::None,
@@ -64,6 +66,7 @@ pub fn read_line(line: &str) -> (Outcome, Outcome) {
 struct Counts {
     cases: usize,
     pass: usize,
+    fixed: usize,
     refused: usize,
     wrong: usize,
     crash: usize,
@@ -78,24 +81,26 @@ impl Counts {
         self.cases += 1;
         match r.fixed {
             Outcome::Pass => self.pass += 1,
+            Outcome::PassFixed(_) => (self.pass, self.fixed) = (self.pass + 1, self.fixed + 1),
             Outcome::Refused(_) => self.refused += 1,
             Outcome::Wrong(_) => self.wrong += 1,
             Outcome::Crash(_) | Outcome::None => self.crash += 1,
         }
         match r.dynamic {
-            Outcome::Pass => self.dynamic_pass += 1,
+            Outcome::Pass | Outcome::PassFixed(_) => self.dynamic_pass += 1,
             Outcome::Refused(_) => self.dynamic_refused += 1,
             Outcome::Wrong(_) | Outcome::Crash(_) => self.dynamic_wrong += 1,
-            Outcome::None if r.fixed == Outcome::Pass => self.none += 1,
+            Outcome::None if r.fixed.passes() => self.none += 1,
             Outcome::None => {}
         }
     }
 
     fn row(&self, name: &str) -> String {
         format!(
-            "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
             self.cases,
             self.pass,
+            self.fixed,
             self.refused,
             self.wrong,
             self.crash,
@@ -109,7 +114,7 @@ impl Counts {
     /// What a row of the page says.
     fn of(row: &str) -> Option<Counts> {
         let cells: Vec<usize> = row.split('|').filter_map(|c| c.trim().parse().ok()).collect();
-        let &[cases, pass, refused, wrong, crash, dynamic_pass, dynamic_refused, dynamic_wrong, none] =
+        let &[cases, pass, fixed, refused, wrong, crash, dynamic_pass, dynamic_refused, dynamic_wrong, none] =
             &cells[..]
         else {
             return None;
@@ -117,6 +122,7 @@ impl Counts {
         Some(Counts {
             cases,
             pass,
+            fixed,
             refused,
             wrong,
             crash,
@@ -140,10 +146,11 @@ fn page(rows: &[Row]) -> String {
         "# Conformance\n\nMade by `TGC_WRITE=1 cargo test --test conformance`; do not edit. The ONNX backend suite 1.22.0: each case is \
          imported,\nrun by the interpreter and by compiled code on one thread, and both are compared with the stored outputs \
          (relative and\nabsolute 1e-4 and 1e-6 in f32, exact in integers) and with each other (within the error bound). Refused: a \
-         diagnostic before\nanything runs. With symbols: the cases that pass, with the sizes of their inputs as symbols, each axis its own \
+         diagnostic before\nanything runs. With inputs fixed: the suite feeds operands such as axes and shapes as data; those that \
+         must be known are\ngiven with `--const`. With symbols: the cases that pass, with the sizes of their inputs as symbols, each axis its own \
          where that is\naccepted, else equal sizes as one, else the first axis only; a case without an input with sizes has none.\n\n\
          | tier | cases | pass | refused | wrong | crash | with symbols: pass | refused | wrong or crash | none |\n\
-         |---|---|---|---|---|---|---|---|---|---|\n",
+         |---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for (name, c) in &tiers {
         let _ = writeln!(out, "{}", c.row(name));

@@ -31,7 +31,9 @@ const REPEATS: usize = 3;
 
 /// The model in `bytes`.
 pub(crate) fn run(bytes: Bytes, folder: Option<&Path>, opts: &ImportOptions) -> Result<Imported, Vec<Diag>> {
-    let model = decode(bytes).map_err(|d| vec![*d])?;
+    let mut opts = opts.clone();
+    let model = super::fixed::apply(decode(bytes).map_err(|d| vec![*d])?, &mut opts)?;
+    let opts = &opts;
     let Some(graph) = model.graph.as_ref() else { return Err(vec![no_graph("the file holds no graph")]) };
     let mut bounds = Bounds::default();
     let mut found = once(&model, graph, folder, opts, &bounds)?;
@@ -201,7 +203,7 @@ fn declared(d: &tgc_proto::tensor_shape_proto::Dimension) -> Declared<'_> {
     }
 }
 
-fn tensor_type(i: &ValueInfoProto) -> Option<&type_proto::Tensor> {
+pub(super) fn tensor_type(i: &ValueInfoProto) -> Option<&type_proto::Tensor> {
     match i.r#type.as_ref()?.value.as_ref()? {
         type_proto::Value::TensorType(t) => Some(t),
         _ => None,

@@ -3,6 +3,7 @@
 //!
 //! - `import`: versions, inputs and their dims, initializers, outputs
 //! - `graph`, `node`, `function`: lists of nodes, what one node's importer works with, the model's own functions
+//! - `fixed`: inputs that become constants
 //! - `bounds`: ranges of symbols that follow from guards
 //! - `composite`: operators that are not simply an IR op; `registry` finds these and the simple ones
 //! - `attrs`, `weights`, `check`: attributes, tensors, collected diagnostics
@@ -10,19 +11,22 @@
 //! Codes: E-ONNX-001 the file cannot be read, 002 it is no model, 003 the graph is missing or empty, 004 IR version,
 //! 005 opset, 006 unsupported operator, 007 attribute, 008 element type, 009 a name nothing produces, 010 a name defined
 //! twice, 011 a cycle, 012 an input's type, 013 `--dim`, 014 a tensor's data, 015 external data, 016 a size that depends
-//! on data, 017 a limit, 018 an output that is not supported, 020 operands, 022 shapes and sizes, 023 training mode,
+//! on data, 017 a limit, 018 an output that is not supported, 020 operands, 021 `--const`, 022 shapes and sizes, 023 training mode,
 //! 030 (warning) an output is declared otherwise.
 
 mod attrs;
 mod bounds;
 mod check;
 mod composite;
+mod fixed;
 mod function;
 mod graph;
 mod import;
 mod node;
 mod registry;
 mod weights;
+
+pub use fixed::ConstOption;
 
 use std::path::Path;
 use std::str::FromStr;
@@ -68,6 +72,8 @@ impl FromStr for DimOption {
 pub struct ImportOptions {
     /// Ranges or values of symbolic dims.
     pub dims: Vec<DimOption>,
+    /// Inputs that become constants.
+    pub constants: Vec<ConstOption>,
 }
 
 /// An imported model.

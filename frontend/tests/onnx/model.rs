@@ -160,7 +160,7 @@ impl M {
 
     pub fn import_with(&self, dims: &[&str]) -> Result<Imported, Vec<Diag>> {
         let dims = dims.iter().map(|d| d.parse().unwrap()).collect();
-        import_bytes(self.bytes(), None, &ImportOptions { dims })
+        import_bytes(self.bytes(), None, &ImportOptions { dims, ..ImportOptions::default() })
     }
 
     pub fn import(&self) -> Imported {
