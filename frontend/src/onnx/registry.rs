@@ -21,7 +21,7 @@ pub(crate) type Row = (&'static str, i64, i64, Handler);
 pub(crate) const ANY: i64 = i64::MAX;
 
 /// Oldest and newest opset of the default domain that are understood.
-pub(crate) const OPSETS: (i64, i64) = (6, 28);
+pub(crate) const OPSETS: (i64, i64) = (1, 28);
 
 /// How an operator is imported.
 pub(crate) enum Found<'m> {

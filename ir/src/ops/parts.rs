@@ -17,7 +17,14 @@ pub(crate) fn decompose(
     cx: &LowerCx<'_>,
     f: impl FnOnce(&mut Parts<'_>, &[Value]) -> Result<Value, Diag>,
 ) -> Result<Lowering, Diag> {
-    cx.decompose(|g, ins| Ok(vec![f(&mut Parts { g }, ins)?]))
+    cx.decompose(|g, ins| Ok(vec![f(&mut Parts::new(g), ins)?]))
+}
+
+impl<'g> Parts<'g> {
+    /// A builder in a region.
+    pub(crate) fn new(g: &'g mut Graph) -> Parts<'g> {
+        Parts { g }
+    }
 }
 
 impl Parts<'_> {

@@ -45,8 +45,11 @@ fn range(cx: &mut NodeCx<'_, '_>) -> Res<Vec<Value>> {
     let count = if d.is_float() {
         let at = |i| cx.known_scalar(i).map(Scalar::as_f64);
         let (Some(s), Some(l), Some(k)) = (at(0), at(1), at(2)) else {
-            let m = "start, limit and delta must be constants when they are floats";
-            return Err(cx.fail("E-ONNX-016", m).help("compute the range in integers and convert it").into());
+            let unknown = (0..3).find(|i| at(*i).is_none()).unwrap_or(0);
+            let name = cx.node.input.get(unknown).map_or("", |n| n.as_str());
+            let m = format!("start, limit and delta must be constants when they are floats; (operand {unknown}, `{name}`) is data");
+            let help = "compute the range in integers and convert it, or fix an input with --const";
+            return Err(cx.fail("E-ONNX-016", m).help(help).into());
         };
         let n = ((l - s) / k).ceil().max(0.0);
         if !n.is_finite() || n > 1e9 {

@@ -1,27 +1,63 @@
-//! `GatherND`: the indexed axes become one, and each tuple of indices its linear index. A tuple with an index out of range
+//! `GatherND` and `ScatterND`: the indexed axes become one, and each tuple of indices its linear index. A tuple with an index out of range
 //! becomes one that `gather` refuses, so that none reads a wrong element.
 
 use crate::onnx::check::Res;
 use crate::onnx::node::NodeCx;
 use crate::onnx::registry::{ANY, Row};
 use tgc_ir::graph::Value;
-use tgc_ir::ops::{Add, And, Gather, Iota, Le, Lt, Mul, Select, Slice};
+use tgc_ir::ops::{Add, And, Gather, Iota, Le, Lt, Mul, ScatterElements, Select, Slice};
 use tgc_ir::types::{DType, Dim, Pred};
 
-pub(crate) const ROWS: &[Row] = &[("GatherND", 11, ANY, gather_nd)];
+pub(crate) const ROWS: &[Row] = &[("GatherND", 11, ANY, gather_nd), ("ScatterND", 11, ANY, scatter_nd)];
+
+/// Updates along the flattened indexed axes, one row for each tuple.
+fn scatter_nd(cx: &mut NodeCx<'_, '_>) -> Res<Vec<Value>> {
+    let reduction = super::index::reduction(cx)?;
+    let (x, i, u) = (cx.x(0)?, cx.x(1)?, cx.x(2)?);
+    let i = cx.cast(i, DType::I64)?;
+    let (xs, is) = (cx.shape(x), cx.shape(i));
+    let k = tuple_length(cx, &is)?;
+    if k < 1 || k > xs.len() {
+        let m = format!("tuples of {k} do not fit data of rank {}", xs.len());
+        return Err(cx.fail("E-ONNX-022", m).into());
+    }
+    let over = is[..is.len() - 1].to_vec();
+    let want = [over.clone(), xs[k..].to_vec()].concat();
+    let found = cx.shape(u);
+    if found.len() != want.len() {
+        let m = format!("the updates have {} axes, {} are wanted", found.len(), want.len());
+        return Err(cx.fail("E-ONNX-022", m).into());
+    }
+    for (f, w) in found.iter().zip(&want) {
+        cx.require(Pred::Eq(f.clone(), w.clone()), "updates must have the shape of the indexed parts")?;
+    }
+    let at = tuples(cx, i, 0, &xs[..k])?;
+    let (count, row): (Dim, Dim) = (over.into_iter().product(), xs[k..].iter().cloned().product());
+    let at = cx.reshape(at, vec![count.clone(), Dim::from(1)])?;
+    let at = cx.expand(at, vec![count.clone(), row.clone()])?;
+    let u = cx.reshape(u, vec![count, row.clone()])?;
+    let flat = cx.reshape(x, vec![xs[..k].iter().cloned().product(), row])?;
+    let y = cx.op(ScatterElements { axis: 0, reduction }, &[flat, at, u])?;
+    Ok(vec![cx.reshape(y, xs)?])
+}
+
+/// The last dim of the indices.
+fn tuple_length(cx: &NodeCx<'_, '_>, is: &[Dim]) -> Res<usize> {
+    let Some(last) = is.last() else {
+        return Err(cx.fail("E-ONNX-022", "the indices need one axis or more").into());
+    };
+    last.as_const().and_then(|k| usize::try_from(k).ok()).ok_or_else(|| {
+        let m = format!("the last dim of the indices is the length of a tuple and must be a number, found `{last}`");
+        cx.fail("E-ONNX-016", m).help("give it a fixed size with --dim").into()
+    })
+}
 
 fn gather_nd(cx: &mut NodeCx<'_, '_>) -> Res<Vec<Value>> {
     let batch = cx.attrs.int("batch_dims", 0)?;
     let (x, i) = (cx.x(0)?, cx.x(1)?);
     let i = cx.cast(i, DType::I64)?;
     let (xs, is) = (cx.shape(x), cx.shape(i));
-    let Some(last) = is.last() else {
-        return Err(cx.fail("E-ONNX-022", "the indices need one axis or more").into());
-    };
-    let Some(k) = last.as_const().and_then(|k| usize::try_from(k).ok()) else {
-        let m = format!("the last dim of the indices is the length of a tuple and must be a number, found `{last}`");
-        return Err(cx.fail("E-ONNX-016", m).help("give it a fixed size with --dim").into());
-    };
+    let k = tuple_length(cx, &is)?;
     let b = usize::try_from(batch).ok().filter(|b| *b < is.len());
     let Some(b) = b.filter(|b| k >= 1 && k.checked_add(*b).is_some_and(|n| n <= xs.len())) else {
         let m = format!(

@@ -32,13 +32,19 @@ fn indices(cx: &mut NodeCx<'_, '_>) -> Res<Value> {
 
 fn scatter(cx: &mut NodeCx<'_, '_>) -> Res<Vec<Value>> {
     let axis = cx.attrs.int("axis", 0)?;
+    let reduction = reduction(cx)?;
+    let (x, i, u) = (cx.x(0)?, indices(cx)?, cx.x(2)?);
+    Ok(vec![cx.op(ScatterElements { axis, reduction }, &[x, i, u])?])
+}
+
+/// How an update joins what is there: an attribute since opset 16.
+pub(super) fn reduction(cx: &NodeCx<'_, '_>) -> Res<String> {
     let reduction = if cx.opset < 16 { "none".to_string() } else { cx.attrs.string("reduction", "none")? };
     if !matches!(reduction.as_str(), "none" | "add" | "mul" | "min" | "max") {
         let m = format!("reduction = `{reduction}` is not known (allowed: none, add, mul, min, max)");
         return Err(cx.fail("E-ONNX-007", m).into());
     }
-    let (x, i, u) = (cx.x(0)?, indices(cx)?, cx.x(2)?);
-    Ok(vec![cx.op(ScatterElements { axis, reduction }, &[x, i, u])?])
+    Ok(reduction)
 }
 
 /// The number of hits is known only when the model runs: a new symbol stands for it from here on.
