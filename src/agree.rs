@@ -34,20 +34,35 @@ pub fn agree(module: &Module, seed: u64) -> Result<(), Fault> {
     let artifact = build(&mut module.clone(), &options, &mut |_| {}, &|| ()).map_err(|d| refusal(&d))?;
     let model = artifact.to_bytes().and_then(|b| rt::Loader::default().from_bytes(&b)).map_err(of_runtime)?;
     for (name, entry) in &module.entries {
-        let mut rng = Rng(seed);
-        for sizes in sizes(&entry.body, &mut rng) {
-            for _ in 0..TRIES {
-                let small = rng.within(0, 1) == 0;
-                let types = input_types(&entry.body);
-                let inputs: Option<Vec<Tensor>> =
-                    types.iter().map(|t| Some(draw(t.dtype, &shape(t, &sizes)?, small, &mut rng))).collect();
-                let Some(inputs) = inputs else { continue };
-                let say = |f: Fault| Fault { text: format!("@{name} at {sizes:?}: {}", f.text), ..f };
-                compare(module, name, &model, &inputs).map_err(say)?;
-            }
+        for case in cases(&entry.body, seed) {
+            let say = |f: Fault| Fault { text: format!("@{name} at {:?}: {}", case.sizes, f.text), ..f };
+            compare(module, name, &model, &case.inputs).map_err(say)?;
         }
     }
     Ok(())
+}
+
+/// Inputs to try a graph on.
+pub(crate) struct Case {
+    /// Of the dynamic dims.
+    pub(crate) sizes: Sizes,
+    pub(crate) inputs: Vec<Tensor>,
+}
+
+/// A few draws of inputs for each of a few tuples of sizes.
+pub(crate) fn cases(g: &Graph, seed: u64) -> Vec<Case> {
+    let mut rng = Rng(seed);
+    let types = input_types(g);
+    let mut out = Vec::new();
+    for sizes in sizes(g, &mut rng) {
+        for _ in 0..TRIES {
+            let small = rng.within(0, 1) == 0;
+            let inputs: Option<Vec<Tensor>> =
+                types.iter().map(|t| Some(draw(t.dtype, &shape(t, &sizes)?, small, &mut rng))).collect();
+            out.extend(inputs.map(|inputs| Case { sizes: sizes.clone(), inputs }));
+        }
+    }
+    out
 }
 
 fn fault(kind: &str, text: impl Into<String>) -> Fault {
@@ -63,7 +78,7 @@ fn of_runtime(e: rt::Error) -> Fault {
     fault("runtime", e.to_string())
 }
 
-fn compare(
+pub(crate) fn compare(
     module: &Module,
     entry: &str,
     model: &std::sync::Arc<rt::Model>,
@@ -109,7 +124,7 @@ fn input_types(g: &Graph) -> Vec<Type> {
     g.inputs().iter().filter_map(ty).collect()
 }
 
-type Sizes = BTreeMap<String, i64>;
+pub(crate) type Sizes = BTreeMap<String, i64>;
 
 fn shape(t: &Type, sizes: &Sizes) -> Option<Vec<usize>> {
     let leaf = |a: &Atom| if let Atom::Sym(s) = a { sizes.get(&**s).copied() } else { None };

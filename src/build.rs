@@ -21,6 +21,20 @@ pub struct BuildOptions {
     pub verify_each: bool,
     /// The options as text, recorded in the artifact.
     pub record: String,
+    /// Compare the artifact with the interpreter on random inputs; [`build`] fails if they differ.
+    pub verify: bool,
+    /// See [`passes::Options::sabotage`].
+    pub sabotage: Option<String>,
+}
+
+impl BuildOptions {
+    fn passes(&self) -> passes::Options {
+        passes::Options {
+            verify_each: self.verify_each,
+            sabotage: self.sabotage.clone(),
+            ..passes::Options::default()
+        }
+    }
 }
 
 /// Stages of a build, reported as they begin.
@@ -31,6 +45,7 @@ pub enum Stage {
     Lower,
     /// With the number of kernels, once for each target.
     Compile(usize),
+    Verify,
 }
 
 /// Runs the pipeline in place.
@@ -39,7 +54,7 @@ pub fn optimize(module: &mut Module, options: &BuildOptions) -> Result<passes::R
     if !faults.is_empty() {
         return Err(faults);
     }
-    passes::run_pipeline(module, &passes::Options { verify_each: options.verify_each, ..Default::default() })
+    passes::run_pipeline(module, &options.passes())
 }
 
 /// Optimizes and lowers a module; the result holds the kernels.
@@ -78,6 +93,7 @@ pub fn build(
     for t in &options.targets {
         targets.push(Target::parse(t).map_err(|d| vec![d])?);
     }
+    let given = options.verify.then(|| module.clone());
     let lowered = lower(module, options, at)?;
     let replace = match &options.kernels {
         None => Vec::new(),
@@ -89,7 +105,18 @@ pub fn build(
         }
     };
     at(Stage::Compile(lowered.kernels.len() * targets.len()));
-    artifact::compile(lowered, &targets, &replace, options.jobs, &options.record, compiled)
+    let mut artifact =
+        artifact::compile(lowered, &targets, &replace, options.jobs, &options.record, compiled)?;
+    if let Some(given) = given {
+        at(Stage::Verify);
+        let edited = |d: Diag| match &options.kernels {
+            Some(path) => d.note(format!("kernels of {} are in use", path.display())),
+            None => d,
+        };
+        let record = crate::verify::verify(&given, module, &artifact, &options.passes());
+        artifact.set_verification(record.map_err(|v| v.into_iter().map(edited).collect::<Vec<_>>())?);
+    }
+    Ok(artifact)
 }
 
 /// Diagnostics with spans, drawn against their text now, as the text is not kept.

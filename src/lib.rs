@@ -24,6 +24,7 @@ mod agree;
 mod build;
 mod model;
 mod reduce;
+mod verify;
 
 pub use agree::{Fault, agree};
 pub use build::{BuildOptions, Stage, build, code_text, lower, optimize};

@@ -6,9 +6,11 @@ use indexmap::IndexMap;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tgc_ir::diag::{Diag, Severity};
-use tgc_ir::graph::Graph;
+use tgc_ir::graph::{Graph, Value};
 use tgc_ir::module::Module;
-use tgc_ir::ops::Op;
+use tgc_ir::ops::{Add, Constant, Op};
+use tgc_ir::patch::{PVal, Patch};
+use tgc_ir::scalar::Scalar;
 
 /// How to run a pipeline.
 #[derive(Clone, Debug)]
@@ -25,6 +27,8 @@ pub struct Options {
     pub stop_after: Option<String>,
     /// Optional passes apply only so many patches in all.
     pub bisect: Option<usize>,
+    /// For tests of what finds faulty passes: the first run of this pass also makes one output of each entry wrong.
+    pub sabotage: Option<String>,
 }
 
 impl Default for Options {
@@ -37,6 +41,7 @@ impl Default for Options {
             print_after: None,
             stop_after: None,
             bisect: None,
+            sabotage: None,
         }
     }
 }
@@ -67,6 +72,9 @@ pub fn run_pipeline(module: &mut Module, options: &Options) -> Result<Report, Ve
         let start = Instant::now();
         run_pass(module, row, &mut log, &mut replaced)
             .map_err(|d| vec![d.note(format!("in pass `{}`", row.name))])?;
+        if options.sabotage.as_deref() == Some(row.name) && !rows[..at].iter().any(|r| r.name == row.name) {
+            module.entries.values_mut().try_for_each(|e| sabotage(&mut e.body)).map_err(|d| vec![d])?;
+        }
         report.times.push((row.name, start.elapsed()));
         if options.print_after_all || options.print_after.as_deref() == Some(row.name) {
             report.texts.push((format!("{}: {}", at + 1, row.name), tgc_ir::text::print_module(module)));
@@ -160,6 +168,31 @@ fn run_pass(module: &mut Module, row: &Row, log: &mut Log, replaced: &mut Vec<St
     }
     replaced.append(&mut cx.replaced);
     Ok(())
+}
+
+/// Makes the first output that is a number one more than it should be.
+fn sabotage(g: &mut Graph) -> Result<(), Diag> {
+    let number = |v: &Value| g.ty(*v).is_some_and(|t| t.dtype.is_float() || t.dtype.is_int());
+    let Some(v) = g.outputs().iter().map(|o| o.value).find(number) else { return Ok(()) };
+    let (Some(node), Some(ty)) = (g.node(v.node), g.ty(v)) else { return Ok(()) };
+    let (op, dtype, mut regions) = (node.op.clone(), ty.dtype, node.regions.clone());
+    let kernel = crate::pass::is_kernel(g, v.node);
+    if let (true, Some(region)) = (kernel, regions.first_mut()) {
+        sabotage(region)?;
+    }
+    let operands: Vec<PVal> = g.operands(v.node).into_iter().map(Into::into).collect();
+    let mut patch = Patch::new(g, v.node);
+    let again = patch.node(op, &operands, regions)?;
+    let Some(again) = again.get(v.result as usize).copied() else { return Ok(()) };
+    let wrong = if kernel {
+        again
+    } else {
+        let one = patch.op(Constant::scalar(Scalar::from_int(dtype, 1)), &[])?;
+        patch.op(Add {}, &[again, one])?
+    };
+    patch.replace(v, wrong);
+    let edit = patch.finish();
+    g.apply(edit, "sabotage").map(|_| ())
 }
 
 /// Number of nodes, those of regions included.

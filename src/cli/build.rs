@@ -30,6 +30,10 @@ pub struct BuildArgs {
     /// Verify the graph after each pass.
     #[arg(long)]
     verify_each: bool,
+    /// Run the artifact on random inputs, at several sizes of the dynamic dims, and compare with the interpreter. A difference
+    /// ends the build and names the pass, or the kernel, that is at fault. What was verified is recorded in the artifact.
+    #[arg(long)]
+    verify: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum, PartialEq)]
@@ -56,11 +60,18 @@ pub fn run(a: &BuildArgs) -> Result<(), Failure> {
         jobs: a.jobs,
         kernels: a.kernels.clone(),
         verify_each: a.verify_each,
+        verify: a.verify,
+        sabotage: None,
         record: targets.into_iter().chain(dims).chain(constants).collect::<Vec<_>>().join(" "),
     };
     if a.emit == Emit::Artifact && a.output.is_none() {
         return Err(Failure::Usage(
             "-o FILE is needed for an artifact; the other kinds of --emit print without it",
+        ));
+    }
+    if a.verify && (a.emit != Emit::Artifact || !a.targets.iter().any(|t| t == "native")) {
+        return Err(Failure::Usage(
+            "--verify runs the artifact here: it needs --target native, and no other --emit",
         ));
     }
     let bar = progress();
@@ -75,6 +86,7 @@ pub fn run(a: &BuildArgs) -> Result<(), Failure> {
                 bar.set_style(style("{spinner} {msg} {wide_bar} {pos}/{len} ({elapsed})"));
                 "compiling kernels"
             }
+            Stage::Verify => "verifying",
         })
     };
     let text = match a.emit {

@@ -45,6 +45,7 @@ pub fn run(a: &OptArgs) -> Result<(), Failure> {
         stop_after: a.stop_after.clone(),
         verify_each: a.verify_each,
         bisect: a.bisect,
+        sabotage: None,
     };
     let report = passes::run_pipeline(&mut module, &options)?;
     for (pass, text) in &report.texts {

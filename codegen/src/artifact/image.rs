@@ -83,6 +83,11 @@ pub fn code_text(lowered: &Lowered, target: &Target, assembly: bool) -> Result<S
 }
 
 impl Artifact {
+    /// Records what was verified, and on what.
+    pub fn set_verification(&mut self, text: String) {
+        self.manifest.verification = text;
+    }
+
     /// The file in memory, for a loader that opens bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>, rt::Error> {
         let code: Vec<&[u8]> = self.images.iter().map(Vec::as_slice).collect();
