@@ -14,8 +14,8 @@ use tgc_ir::scalar::Scalar;
 use tgc_ir::types::Dim;
 
 pub(crate) const ROWS: &[Row] = &[
-    ("LpPool", 2, ANY, lp_pool),
-    ("GlobalLpPool", 2, ANY, |cx| {
+    ("LpPool", 1, ANY, lp_pool),
+    ("GlobalLpPool", 1, ANY, |cx| {
         let (x, axes) = spatial(cx)?;
         let p = exponent(cx)?;
         Ok(vec![cx.wide(x, |cx, x| {
@@ -27,36 +27,38 @@ pub(crate) const ROWS: &[Row] = &[
     ("LRN", 1, ANY, lrn),
 ];
 
-fn exponent(cx: &NodeCx<'_, '_>) -> Res<i64> {
-    let p = cx.attrs.int("p", 2)?;
-    if p >= 1 {
+/// Attribute `p`, in opset 1 a number of the other kind.
+fn exponent(cx: &NodeCx<'_, '_>) -> Res<f64> {
+    let p = if cx.opset < 2 { cx.attrs.float("p", 2.0)? } else { cx.attrs.int("p", 2)? as f64 };
+    if p > 0.0 && p.is_finite() {
         return Ok(p);
     }
-    Err(cx.fail("E-ONNX-007", format!("p = {p}; allowed are numbers of at least 1")).into())
+    Err(cx.fail("E-ONNX-007", format!("p = {p}; allowed are numbers above 0")).into())
 }
 
 /// `|x|^p`.
-fn power(cx: &mut NodeCx<'_, '_>, x: Value, p: i64) -> Res<Value> {
-    match p {
-        1 => cx.op(Abs {}, &[x]),
-        2 => cx.op(Mul {}, &[x, x]),
-        _ => {
-            let (a, p) = (cx.op(Abs {}, &[x])?, like(cx, x, p as f64)?);
-            cx.op(Pow {}, &[a, p])
-        }
+fn power(cx: &mut NodeCx<'_, '_>, x: Value, p: f64) -> Res<Value> {
+    if p == 2.0 {
+        return cx.op(Mul {}, &[x, x]);
     }
+    let a = cx.op(Abs {}, &[x])?;
+    if p == 1.0 {
+        return Ok(a);
+    }
+    let p = like(cx, x, p)?;
+    cx.op(Pow {}, &[a, p])
 }
 
 /// `s^(1/p)`.
-fn root(cx: &mut NodeCx<'_, '_>, s: Value, p: i64) -> Res<Value> {
-    match p {
-        1 => Ok(s),
-        2 => cx.op(Sqrt {}, &[s]),
-        _ => {
-            let p = like(cx, s, 1.0 / p as f64)?;
-            cx.op(Pow {}, &[s, p])
-        }
+fn root(cx: &mut NodeCx<'_, '_>, s: Value, p: f64) -> Res<Value> {
+    if p == 1.0 {
+        return Ok(s);
     }
+    if p == 2.0 {
+        return cx.op(Sqrt {}, &[s]);
+    }
+    let p = like(cx, s, 1.0 / p)?;
+    cx.op(Pow {}, &[s, p])
 }
 
 fn lp_pool(cx: &mut NodeCx<'_, '_>) -> Res<Vec<Value>> {
