@@ -80,7 +80,7 @@ def unsupported():
         helper.make_node('Relu', ['x'], ['a'], name='fine'),
         helper.make_node('Frobnicate', ['a'], ['b'], name='blocks/0/frob', domain='acme.ops', strength=3),
         helper.make_node('Bernoulli', ['b'], ['c'], name='blocks/0/noise'),
-        helper.make_node('Det', ['c'], ['d'], name='head/det'),
+        helper.make_node('Multinomial', ['c'], ['d'], name='head/draw'),
         helper.make_node('Relu', ['d'], ['y'], name='also_fine'),
     ]
     opset = OPSET + [helper.make_opsetid('acme.ops', 1)]

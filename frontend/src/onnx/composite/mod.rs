@@ -14,6 +14,7 @@ macro_rules! composites {
 }
 
 composites! {
-    activation, arith, branch, cast, clip, constant, conv, conv_transpose, fill, gather_nd, index, matmul, norm, pad, pool,
-    quant, reduce, reshape, select, shape, slice, softmax, split, tile, top_k,
+    activation, angle, arith, blocks, branch, cast, clip, constant, conv, conv_transpose, cum_prod, det, einsum, fill, gather_nd,
+    hyperbolic, index, loss, lp_pool, matmul, norm, pad, pool, quant, reduce, reshape, select, shape, slice, softmax, split,
+    tile, top_k,
 }

@@ -21,7 +21,8 @@ pub(crate) const ROWS: &[Row] = &[
     }),
 ];
 
-fn spatial(cx: &NodeCx<'_, '_>) -> Res<(Value, Vec<i64>)> {
+/// The operand and its spatial axes, of which there is one or more.
+pub(super) fn spatial(cx: &NodeCx<'_, '_>) -> Res<(Value, Vec<i64>)> {
     let x = cx.x(0)?;
     let rank = cx.rank(x);
     if rank < 3 {
