@@ -4,6 +4,9 @@
 
 use super::registry::Row;
 
+mod ratio;
+mod resample;
+
 macro_rules! composites {
     ($($file:ident),* $(,)?) => {
         $(mod $file;)*
@@ -15,5 +18,5 @@ macro_rules! composites {
 
 composites! {
     activation, arith, branch, cast, clip, constant, conv, conv_transpose, fill, gather_nd, index, matmul, norm, pad, pool,
-    quant, reduce, reshape, select, shape, slice, softmax, split, tile, top_k,
+    quant, reduce, reshape, resize, select, shape, slice, softmax, split, tile, top_k,
 }
