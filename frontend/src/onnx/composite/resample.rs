@@ -7,9 +7,7 @@ use super::ratio::{Ratio, gcd};
 use crate::onnx::check::Res;
 use crate::onnx::node::NodeCx;
 use tgc_ir::graph::Value;
-use tgc_ir::ops::{
-    Abs, Add, Cast, Constant, Div, Eq, Gather, Iota, Le, Lt, Max, Min, Mul, Or, ReduceSum, Round,
-};
+use tgc_ir::ops::{Abs, Add, Constant, Div, Eq, Gather, Iota, Le, Lt, Max, Min, Mul, Or, ReduceSum, Round};
 use tgc_ir::ops::{Select, Slice, Sub};
 use tgc_ir::tensor::Tensor;
 use tgc_ir::types::{DType, Dim, Pred};
@@ -101,8 +99,6 @@ struct Place {
 
 /// Most indices that are written as constants; more are counted by the program.
 const MAX_COUNTED: i64 = 4096;
-/// Most elements of the operand that make one of the result.
-const MAX_WINDOW: i128 = 1 << 16;
 
 /// `x` resampled along the axes.
 pub(super) fn resample(cx: &mut NodeCx<'_, '_>, x: Value, s: &Sampling, along: Vec<Along>) -> Res<Value> {
@@ -267,11 +263,11 @@ fn as_view(cx: &mut NodeCx<'_, '_>, x: Value, from: &Dim, along: &Along, l: &Lin
 }
 
 /// Indices of the result's axis. With a window, one column an element of it.
-fn counter(cx: &mut NodeCx<'_, '_>, to: &Dim, from: &Dim, window: Option<i64>) -> Res<Value> {
-    let columns = window.unwrap_or(1);
+fn counter(cx: &mut NodeCx<'_, '_>, to: &Dim, from: &Dim, window: Option<&Dim>) -> Res<Value> {
+    let columns = window.map_or(Some(1), Dim::as_const).unwrap_or(i64::MAX);
     let shape: Vec<Dim> = if window.is_some() { vec![to.clone(), Dim::from(1)] } else { vec![to.clone()] };
     let n = to.as_const().filter(|n| from.as_const().is_some() && n.saturating_mul(columns) <= MAX_COUNTED);
-    let Some(n) = n.filter(|n| *n >= 0) else {
+    let Some(n) = n.filter(|n| *n > 0) else {
         return cx.op(Iota { axis: 0, shape, dtype: DType::I64 }, &[]);
     };
     let all: Vec<i64> = (0..n).flat_map(|i| (0..columns).map(move |_| i)).collect();
@@ -344,12 +340,13 @@ fn weighted(cx: &mut NodeCx<'_, '_>, x: Value, s: &Sampling, along: &Along) -> R
 }
 
 /// Where the elements `i` lie. Positions before the first element and after the last are those elements' for linear
-/// mode and for a region of interest; they are no less than -1 in any case.
+/// mode (without a window) and for a region of interest; they are no less than -1 in any case.
 fn place(cx: &mut NodeCx<'_, '_>, i: Value, s: &Sampling, l: &Line, from: &Dim, float: DType) -> Res<Place> {
     let mut v = num(cx, i, l)?;
     let crop = s.coords == Coords::Crop;
     let outside = if crop { Some(beyond(cx, v, l, from)?) } else { None };
-    let cut = crop || (s.mode == Mode::Linear && !s.antialias);
+    let window = cx.rank(i) == 2;
+    let cut = crop || (s.mode == Mode::Linear && !window);
     if cut {
         let (zero, end) = (cx.dim_value(Dim::from(0))?, end(cx, l, from)?);
         v = cx.op(Max {}, &[v, zero])?;
@@ -484,32 +481,17 @@ fn windowed(
     l: &Line,
     from: &Dim,
 ) -> Res<(Value, Option<Value>)> {
-    let (Some(p), Some(q)) = (along.p.as_const(), along.q.as_const()) else {
-        let m = format!(
-            "antialias with a scale that is not known before the model runs: from `{from}` to `{}`",
-            along.to
-        );
-        return Err(cx
-            .fail("E-ONNX-016", m)
-            .help("give the sizes fixed values with --dim, or constant scales")
-            .into());
-    };
     let float = cx.dtype(x);
-    let reach = if s.mode == Mode::Cubic { 2 } else { 1 };
-    let start = (-reach * i128::from(q)).div_euclid(i128::from(p).max(1)) + 1;
-    let width = 2 - 2 * start;
-    if width > MAX_WINDOW {
-        return Err(cx.fail("E-ONNX-017", format!("a window of {width} elements is too long")).into());
-    }
-    let (start, width) = (start as i64, width as i64);
-    let i = counter(cx, &along.to, from, Some(width))?;
+    // no narrower than a step of 1, and a step that is a fraction needs one element more
+    let (p, step) = (along.p.clone(), cx.simplify(along.q.dmax(&along.p)));
+    let reach = Dim::from(if s.mode == Mode::Cubic { 2 } else { 1 });
+    cx.require(Pred::Le(Dim::from(1), p.clone()), "antialias needs a result with elements")?;
+    let half = cx.simplify((reach * step.clone() + p.clone() - Dim::from(1)).floordiv(&p));
+    let i = counter(cx, &along.to, from, Some(&(half.clone() * Dim::from(2))))?;
     let at = place(cx, i, s, l, from, float)?;
-    let rows = cx.shape(i)[1].as_const().filter(|w| *w == width).and(along.to.as_const()).unwrap_or(1);
-    let steps: Vec<i64> = (0..rows).flat_map(|_| start..start + width).collect();
-    let steps = Tensor::from_ints(DType::I64, &[rows as usize, width as usize], &steps);
-    let step = cx.op(Constant { value: steps, shape: None }, &[])?;
-    let index = cx.op(Add {}, &[at.whole, step])?;
-    let weight = stretched(cx, s, step, at.rest, p as f64 / q as f64)?;
+    let offset = offsets(cx, i, &half)?;
+    let index = cx.op(Add {}, &[at.whole, offset])?;
+    let weight = stretched(cx, s, offset, at.rest, (p, step))?;
     let (index, weight) = term(cx, s, index, weight, from)?;
     let total = cx.op(ReduceSum { axes: vec![1], keepdims: true }, &[weight])?;
     let weight = share(cx, weight, total)?;
@@ -521,12 +503,37 @@ fn windowed(
     Ok((y, outside))
 }
 
-/// The filter at `(step - rest) * scale`.
-fn stretched(cx: &mut NodeCx<'_, '_>, s: &Sampling, step: Value, rest: Value, scale: f64) -> Res<Value> {
+/// The elements of a window, `half` of them after the position's whole part, counted from there: a row of them, or one a
+/// row of `i` when that has columns.
+fn offsets(cx: &mut NodeCx<'_, '_>, i: Value, half: &Dim) -> Res<Value> {
+    let first = Dim::from(1) - half.clone();
+    let all = Iota { axis: 1, shape: vec![Dim::from(1), half.clone() * Dim::from(2)], dtype: DType::I64 };
+    if let (Some(f), [Some(rows), Some(columns)]) =
+        (first.as_const(), &cx.shape(i).iter().map(Dim::as_const).collect::<Vec<_>>()[..])
+        && *columns > 1
+    {
+        let all: Vec<i64> = (0..*rows).flat_map(|_| f..f + columns).collect();
+        let value = Tensor::from_ints(DType::I64, &[*rows as usize, *columns as usize], &all);
+        return cx.op(Constant { value, shape: None }, &[]);
+    }
+    let (all, first) = (cx.op(all, &[])?, cx.dim_value(first)?);
+    cx.op(Add {}, &[all, first])
+}
+
+/// The filter at `(offset - rest) * p / q`.
+fn stretched(
+    cx: &mut NodeCx<'_, '_>,
+    s: &Sampling,
+    offset: Value,
+    rest: Value,
+    scale: (Dim, Dim),
+) -> Res<Value> {
     let float = cx.dtype(rest);
     let (zero, one, two) = (cx.num(float, 0.0)?, cx.num(float, 1.0)?, cx.num(float, 2.0)?);
-    let (step, scale) = (cx.op(Cast { to: float }, &[step])?, cx.num(float, scale)?);
-    let d = cx.op(Sub {}, &[step, rest])?;
+    let (p, q) = (cx.dim_value(scale.0)?, cx.dim_value(scale.1)?);
+    let (p, q, offset) = (cx.cast(p, float)?, cx.cast(q, float)?, cx.cast(offset, float)?);
+    let scale = cx.op(Div {}, &[p, q])?;
+    let d = cx.op(Sub {}, &[offset, rest])?;
     let d = cx.op(Mul {}, &[d, scale])?;
     let d = cx.op(Abs {}, &[d])?;
     if s.mode == Mode::Linear {
