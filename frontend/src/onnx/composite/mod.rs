@@ -4,6 +4,7 @@
 
 use super::registry::Row;
 
+mod filter;
 mod ratio;
 mod resample;
 
