@@ -4,6 +4,10 @@
 
 use super::registry::Row;
 
+mod filter;
+mod ratio;
+mod resample;
+
 macro_rules! composites {
     ($($file:ident),* $(,)?) => {
         $(mod $file;)*
@@ -14,7 +18,7 @@ macro_rules! composites {
 }
 
 composites! {
-    activation, angle, arith, blocks, branch, cast, clip, constant, conv, conv_transpose, cum_prod, det, einsum, fill, gather_nd,
-    hyperbolic, index, loss, lp_pool, matmul, norm, pad, pool, quant, reduce, reshape, select, shape, slice, softmax, split,
-    tile, top_k,
+    activation, angle, arith, blocks, branch, cast, clip, constant, conv, conv_transpose, cum_prod, det,
+    einsum, fill, gather_nd, hyperbolic, index, loss, lp_pool, matmul, norm, pad, pool, quant, reduce,
+    reshape, resize, select, shape, slice, softmax, split, tile, top_k,
 }
