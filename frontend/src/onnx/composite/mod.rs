@@ -14,6 +14,6 @@ macro_rules! composites {
 }
 
 composites! {
-    activation, arith, branch, cast, clip, constant, conv, conv_transpose, fill, gather_nd, index, matmul, norm, pad, pool,
-    quant, reduce, reshape, select, shape, slice, softmax, split, tile, top_k,
+    activation, arith, attention, branch, cast, clip, constant, conv, conv_transpose, fill, gather_nd, heads, index, lp,
+    matmul, norm, pad, pool, qlinear, quant, reduce, reshape, select, sequence, shape, slice, softmax, split, tile, top_k,
 }

@@ -21,7 +21,8 @@ pub(crate) const ROWS: &[Row] = &[
     }),
 ];
 
-fn spatial(cx: &NodeCx<'_, '_>) -> Res<(Value, Vec<i64>)> {
+/// Operand 0 and its spatial axes.
+pub(super) fn spatial(cx: &NodeCx<'_, '_>) -> Res<(Value, Vec<i64>)> {
     let x = cx.x(0)?;
     let rank = cx.rank(x);
     if rank < 3 {
