@@ -220,19 +220,13 @@ fn given_mask(cx: &mut NodeCx<'_, '_>, mut m: Value, sizes: &Sizes) -> Res<Value
         return Err(cx.fail("E-ONNX-022", format!("the mask must have rank 1 to 4, found {n}")).into());
     }
     let width = shape[n - 1].clone();
-    if cx.opset >= 24 && width != sizes.keys {
-        // one key is either repeated or filled up; where the keys that count are given, both mean the same
-        if cx.opt(6).is_none() || !width.is(1) {
-            let clear = Pred::Or(vec![Pred::Le(Dim::from(2), width.clone()), Pred::Eq(width.clone(), sizes.keys.clone())]);
-            cx.require(clear, "a mask for one of several keys can be read in two ways")?;
-            let fits = Pred::Le(width.clone(), sizes.keys.clone());
-            cx.require(fits, "the mask must not have more keys than there are")?;
-            let zeros = vec![Dim::from(0); n];
-            let mut after = zeros.clone();
-            after[n - 1] = cx.simplify(sizes.keys.clone() - width);
-            let d = cx.dtype(m);
-            let value = if d == DType::Bool { Scalar::bool(false) } else { Scalar::from_f64(d, f64::NEG_INFINITY) };
-            m = cx.op(Pad { before: zeros, after, value }, &[m])?;
+    // one key is either repeated or filled up; where the keys that count are given, both mean the same
+    if width != sizes.keys && !(width.is(1) && cx.opt(6).is_some()) {
+        let whole = Pred::Eq(width.clone(), sizes.keys.clone());
+        let clear = Pred::Or(vec![Pred::Le(Dim::from(2), width.clone()), whole]);
+        cx.require(clear, "a mask for one of several keys can be read in two ways")?;
+        if cx.opset >= 24 {
+            m = filled_up(cx, m, &sizes.keys)?;
             shape[n - 1] = sizes.keys.clone();
         }
     }
@@ -243,6 +237,22 @@ fn given_mask(cx: &mut NodeCx<'_, '_>, mut m: Value, sizes: &Sizes) -> Res<Value
         }
     }
     cx.expand(m, shape)
+}
+
+/// The mask with keys behind it that take no part.
+fn filled_up(cx: &mut NodeCx<'_, '_>, m: Value, keys: &Dim) -> Res<Value> {
+    let (shape, d) = (cx.shape(m), cx.dtype(m));
+    let width = shape.last().cloned().unwrap_or_default();
+    let fits = Pred::Le(width.clone(), keys.clone());
+    cx.require(fits, "the mask must not have more keys than there are")?;
+    let before = vec![Dim::from(0); shape.len()];
+    let mut after = before.clone();
+    if let Some(last) = after.last_mut() {
+        *last = cx.simplify(keys.clone() - width);
+    }
+    let value =
+        if d == DType::Bool { Scalar::bool(false) } else { Scalar::from_f64(d, f64::NEG_INFINITY) };
+    cx.op(Pad { before, after, value }, &[m])
 }
 
 /// Operand `nonpad_kv_seqlen` as [batch, 1, 1, 1].

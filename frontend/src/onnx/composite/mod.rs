@@ -4,6 +4,8 @@
 
 use super::registry::Row;
 
+mod max_index;
+
 macro_rules! composites {
     ($($file:ident),* $(,)?) => {
         $(mod $file;)*
