@@ -12,14 +12,13 @@ use tgc_ir::types::Dim;
 
 pub(crate) const ROWS: &[Row] = &[
     ("Conv", 1, ANY, |cx| {
-        let (x, w) = (cx.x(0)?, cx.x(1)?);
-        conv(cx, x, w)
+        let (x, w, bias) = (cx.x(0)?, cx.x(1)?, cx.opt(2));
+        Ok(vec![convolved(cx, x, w, bias)?])
     }),
     ("ConvInteger", 10, ANY, |cx| {
         let rank = cx.x(1).map(|w| cx.rank(w))?;
         let (x, w) = (super::matmul::shifted(cx, 0, 2, 0)?, super::matmul::shifted(cx, 1, 3, rank.saturating_sub(1))?);
-        cx.ins.truncate(2);
-        conv(cx, x, w)
+        Ok(vec![convolved(cx, x, w, None)?])
     }),
 ];
 
@@ -139,13 +138,14 @@ pub(super) fn groups(cx: &NodeCx<'_, '_>) -> Res<i64> {
     Err(cx.fail("E-ONNX-007", format!("group = {groups}; allowed are numbers of at least 1")).into())
 }
 
-fn conv(cx: &mut NodeCx<'_, '_>, x: Value, w: Value) -> Res<Vec<Value>> {
+/// The convolution that the node's attributes describe, of these operands.
+pub(super) fn convolved(cx: &mut NodeCx<'_, '_>, x: Value, w: Value, bias: Option<Value>) -> Res<Value> {
     let extents = extents(cx, x, w)?;
     let groups = groups(cx)?;
     let win = window(cx, &cx.shape(x)[2..], extents)?;
     let zero = Scalar::from_int(cx.dtype(x), 0);
     let (x, pads) = padded(cx, x, win.padding, zero)?;
     let op = Conv { strides: win.strides, pads, dilations: win.dilations, groups, channels_last: false };
-    let ins: Vec<Value> = [x, w].into_iter().chain(cx.opt(2)).collect();
-    Ok(vec![cx.op(op, &ins)?])
+    let ins: Vec<Value> = [x, w].into_iter().chain(bias).collect();
+    cx.op(op, &ins)
 }

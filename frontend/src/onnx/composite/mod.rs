@@ -5,6 +5,7 @@
 use super::registry::Row;
 
 mod filter;
+mod max_index;
 mod ratio;
 mod resample;
 
@@ -18,7 +19,7 @@ macro_rules! composites {
 }
 
 composites! {
-    activation, angle, arith, blocks, branch, cast, clip, constant, conv, conv_transpose, cum_prod, det,
-    einsum, fill, gather_nd, hyperbolic, index, loss, lp_pool, matmul, norm, pad, pool, quant, reduce,
-    reshape, resize, select, shape, slice, softmax, split, tile, top_k,
+    activation, angle, arith, attention, blocks, branch, cast, clip, constant, conv, conv_transpose, cum_prod, det,
+    einsum, fill, gather_nd, heads, hyperbolic, index, loss, lp_pool, matmul, norm, pad, pool, qlinear, quant, reduce,
+    reshape, resize, select, sequence, shape, slice, softmax, split, tile, top_k,
 }

@@ -6,7 +6,7 @@ use crate::onnx::registry::{ANY, Row};
 use tgc_ir::graph::Value;
 use tgc_ir::ops::{Abs, Add, BatchNorm, Div, Eq, LayerNorm, Mul, Op, Reciprocal, ReduceMean, ReduceSum};
 use tgc_ir::ops::{Select, Sqrt, Sub};
-use tgc_ir::types::Dim;
+use tgc_ir::types::{Dim, Pred};
 
 pub(crate) const ROWS: &[Row] = &[
     ("BatchNormalization", 6, ANY, batch_norm),
@@ -127,11 +127,13 @@ fn group_norm(cx: &mut NodeCx<'_, '_>) -> Res<Vec<Value>> {
     };
     let (x, scale, bias) = (cx.x(0)?, cx.x(1)?, cx.x(2)?);
     let shape = cx.shape(x);
-    let fits = shape.get(1).and_then(|c| c.div_exact(&Dim::from(groups)));
-    let Some(each) = fits.filter(|_| shape.len() >= 3) else {
-        let m = format!("the channels must divide into {groups} groups and the rank be 3 or more");
-        return Err(cx.fail("E-ONNX-022", m).into());
-    };
+    if shape.len() < 3 {
+        return Err(cx.fail("E-ONNX-022", "the operand needs rank 3 or more").into());
+    }
+    let (channels, n) = (shape[1].clone(), Dim::from(groups));
+    let each = channels.div_exact(&n).unwrap_or_else(|| channels.floordiv(&n));
+    let whole = Pred::Eq(each.clone() * n, channels);
+    cx.require(whole, &format!("the channels must divide into {groups} groups"))?;
     let inner: Dim = each * shape[2..].iter().cloned().product::<Dim>();
     let grouped = vec![shape[0].clone(), Dim::from(groups), inner];
     let by_group = cx.opset < 21;

@@ -1,12 +1,14 @@
 //! Pooling: windows as in `conv`, and the global forms.
 
 use super::conv::{Padding, kernel, padded, window};
+use super::max_index::{Windows, places};
 use crate::onnx::check::Res;
 use crate::onnx::node::NodeCx;
 use crate::onnx::registry::{ANY, Row};
 use tgc_ir::graph::Value;
 use tgc_ir::ops::{AvgPool, MaxPool, ReduceMax, ReduceMean};
 use tgc_ir::scalar::Scalar;
+use tgc_ir::types::Dim;
 
 pub(crate) const ROWS: &[Row] = &[
     ("MaxPool", 1, ANY, |cx| pool(cx, true)),
@@ -34,12 +36,7 @@ pub(super) fn spatial(cx: &NodeCx<'_, '_>) -> Res<(Value, Vec<i64>)> {
 fn pool(cx: &mut NodeCx<'_, '_>, max: bool) -> Res<Vec<Value>> {
     let (x, axes) = spatial(cx)?;
     let shape = cx.shape(x);
-    if cx.wants(1) {
-        let m = "the second output (indices of the maxima) is not supported";
-        return Err(cx.fail("E-ONNX-018", m).help("export the model without using this output").into());
-    }
-    // the order only matters for the second output
-    cx.attrs.ignore(&["storage_order"]);
+    let columns = cx.opset >= 8 && cx.attrs.flag("storage_order", false)?;
     let Some(kernel) = kernel(cx, axes.len())? else {
         return Err(cx.fail("E-ONNX-007", "attribute `kernel_shape` is missing").into());
     };
@@ -47,9 +44,27 @@ fn pool(cx: &mut NodeCx<'_, '_>, max: bool) -> Res<Vec<Value>> {
     let ceil = cx.opset >= 10 && cx.attrs.flag("ceil_mode", false)?;
     let (kernel, strides, dilations) = (win.kernel, win.strides, win.dilations);
     if max {
+        let before = match &win.padding {
+            Padding::Fixed(p) => p[..axes.len()].iter().map(|p| Dim::from(*p)).collect(),
+            Padding::Sizes(b, _) => b.clone(),
+        };
         let lowest = Scalar::extreme(cx.dtype(x), false);
-        let (x, pads) = padded(cx, x, win.padding, lowest)?;
-        return Ok(vec![cx.op(MaxPool { kernel, strides, pads, dilations, ceil, channels_last: false }, &[x])?]);
+        let (wide, pads) = padded(cx, x, win.padding, lowest)?;
+        let windows =
+            Windows { kernel: &kernel, strides: &strides, dilations: &dilations, before: &before };
+        let op = MaxPool {
+            kernel: kernel.clone(),
+            strides: strides.clone(),
+            pads,
+            dilations: dilations.clone(),
+            ceil,
+            channels_last: false,
+        };
+        let y = cx.op(op, &[wide])?;
+        if !cx.wants(1) {
+            return Ok(vec![y]);
+        }
+        return Ok(vec![y, places(cx, x, y, &windows, columns)?]);
     }
     let count_include_pad = cx.opset >= 7 && cx.attrs.flag("count_include_pad", false)?;
     let (x, pads) = match win.padding {
