@@ -107,14 +107,16 @@ impl Case {
         let build = BuildOptions { targets: vec!["native".into()], jobs: 1, ..BuildOptions::default() };
         let artifact = tgc::build(&mut module.clone(), &build, &mut |_| {}, &|| ()).map_err(refused)?;
         let inputs = given;
+        let rounded = ROUNDED.iter().any(|n| self.folder.ends_with(n));
         let stored = self.tensors("output").map_err(|d| refused(vec![d]))?;
         let wrong = |what: &str, e: String| Outcome::Wrong(format!("{what}: {e}"));
         let main = module.entries.keys().next().map_or("main", String::as_str);
         let interpreted =
             run_bounded(&module, main, &inputs).map_err(|d| wrong("interpreter", d.to_string()))?;
-        compare(interpreted.iter().map(|b| &b.tensor), &stored).map_err(|e| wrong("interpreter", e))?;
+        compare(interpreted.iter().map(|b| &b.tensor), &stored, rounded)
+            .map_err(|e| wrong("interpreter", e))?;
         let compiled = compiled(&artifact, main, &inputs).map_err(|e| wrong("compiled", e))?;
-        compare(compiled.iter(), &stored).map_err(|e| wrong("compiled", e))?;
+        compare(compiled.iter(), &stored, rounded).map_err(|e| wrong("compiled", e))?;
         bounded(&compiled, &interpreted).map_err(|e| wrong("compiled against interpreter", e))?;
         let fixed: Vec<String> = options.constants.into_iter().map(|c| c.name).collect();
         Ok(if fixed.is_empty() { Outcome::Pass } else { Outcome::PassFixed(fixed.join(" ")) })
@@ -204,6 +206,9 @@ fn bounded(got: &[Tensor], want: &[Bounded]) -> Result<(), String> {
     Ok(())
 }
 
+/// Cases whose stored data was written with four digits.
+const ROUNDED: [&str; 1] = ["test_averagepool_2d_ceil_last_window_starts_on_pad"];
+
 /// How far a result may be from the stored one, relative and absolute. The suite's own runner allows 1e-3 and 1e-7 for all
 /// types; the data was computed in the type itself, by numpy.
 fn tolerance(d: DType) -> (f64, f64) {
@@ -216,7 +221,11 @@ fn tolerance(d: DType) -> (f64, f64) {
     }
 }
 
-fn compare<'t>(got: impl ExactSizeIterator<Item = &'t Tensor>, stored: &[Tensor]) -> Result<(), String> {
+fn compare<'t>(
+    got: impl ExactSizeIterator<Item = &'t Tensor>,
+    stored: &[Tensor],
+    rounded: bool,
+) -> Result<(), String> {
     if got.len() != stored.len() {
         return Err(format!("{} outputs, {} are stored", got.len(), stored.len()));
     }
@@ -227,7 +236,7 @@ fn compare<'t>(got: impl ExactSizeIterator<Item = &'t Tensor>, stored: &[Tensor]
                 g.dtype, g.shape, s.dtype, s.shape
             ));
         }
-        let (rtol, atol) = tolerance(s.dtype);
+        let (rtol, atol) = if rounded { (1e-3, 1e-4) } else { tolerance(s.dtype) };
         for (i, (a, b)) in g.scalars().zip(s.scalars()).enumerate() {
             let (x, y) = (a.as_f64(), b.as_f64());
             let equal = if s.dtype.is_float() {

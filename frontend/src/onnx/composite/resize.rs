@@ -148,7 +148,8 @@ fn fractions(cx: &NodeCx<'_, '_>, i: usize, what: &str) -> Res<Vec<Ratio>> {
     };
     let known: Option<Vec<f32>> = fact.known.as_ref().and_then(|k| k.0.iter().map(number).collect());
     let Some(known) = known else {
-        let m = format!("{what} (operand {i}) must be constants");
+        let name = cx.node.input.get(i).map_or("", |n| n.as_str());
+        let m = format!("{what} (operand {i}, `{name}`) must be constants");
         let help = "export the model with them as constants, or give the sizes, computed from shapes, instead of scales";
         return Err(cx.fail("E-ONNX-016", m).help(help).into());
     };
