@@ -26,7 +26,7 @@ def model(name, nodes, inputs, weights=None):
     for i, sizes in enumerate(SIZES):
         sizes = dict(sizes, b=i + 1)
         fed = {n: normal(*(sizes.get(d, d) for d in s)) for n, s in inputs.items()}
-        np.savez(os.path.join(WORK, 'root', 'in', '%s.%d.npz' % (name, i)), **fed)
+        np.savez(os.path.join(WORK, 'guest', 'in', '%s.%d.npz' % (name, i)), **fed)
 
 
 matmul = [node('MatMul', ['a', 'w'], ['y'])]

@@ -3,6 +3,7 @@
 
 mod conv_transpose;
 mod dims;
+mod fixed;
 mod indexing;
 mod model;
 mod mutate;
