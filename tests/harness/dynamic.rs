@@ -96,7 +96,7 @@ fn compiled(
             let bytes = artifact.to_bytes().map_err(|e| e.to_string())?;
             rt::Loader::default().from_bytes(&bytes).map(Some).map_err(|e| e.to_string())
         }
-        Err(d) if BOUNDED.contains(&stem) && codes(&d) == ["E-CG-002"] => Ok(None),
+        Err(d) if BOUNDED.contains(&stem) && codes(&d).iter().all(|c| *c == "E-CG-002") => Ok(None),
         Err(d) => match only(m, &|n| n == entry) {
             Err(plain) if codes(&plain).contains(&d[0].code) => Ok(None),
             _ => Err(format!("@{entry}, made dynamic: {}", d[0].render(None))),

@@ -203,13 +203,12 @@ impl NodeCx<'_, '_> {
         let m = format!(
             "{what} (operand {i}, `{name}`) depends on the data the model is fed; it must follow from input sizes"
         );
-        let (made, help) = if by.is_empty() {
-            let help = format!("give this input a fixed value, such as --const {name}=[1]");
-            ("it is an input of the model".to_string(), help)
-        } else {
-            let help = "export the model with this operand as a constant or computed from shapes, or fix the input it comes from with --const";
-            (format!("it comes from {by}"), help.to_string())
+        let help = match *by == *format!("input `{name}`") {
+            true => format!("give this input a fixed value, such as --const {name}=[1]"),
+            false => "export the model with this operand as a constant or computed from shapes, or fix the input it comes from with --const"
+                .to_string(),
         };
+        let made = format!("it comes from {by}");
         Err(self.fail("E-ONNX-016", m).note(made).help(help).into())
     }
 

@@ -38,7 +38,8 @@ fn versions() {
         f(&mut m.0);
         m.errors()
     };
-    assert_eq!(with(&|m| m.opset_import[0].version = Some(5))[0].code, "E-ONNX-005");
+    let zero = with(&|m| m.opset_import[0].version = Some(0));
+    assert!(zero.iter().any(|d| d.code == "E-ONNX-005"), "{zero:?}");
     assert_eq!(with(&|m| m.opset_import[0].version = Some(99))[0].code, "E-ONNX-005");
     let none = with(&|m| m.opset_import.clear());
     assert_eq!(none.iter().map(|d| d.code).collect::<Vec<_>>(), ["E-ONNX-006", "E-ONNX-005"]);
@@ -103,16 +104,13 @@ fn sizes_that_depend_on_data() {
 }
 
 #[test]
-fn training_and_unsupported_outputs() {
+fn training() {
     let p = |m: M| ["s", "b", "m", "v"].iter().fold(m, |m, n| m.init(floats(n, &[1], &[1.0])));
     let m = p(model(15).input("x", F32, &["1", "1", "2"]));
     let m = m
         .node("BatchNormalization", &["x", "s", "b", "m", "v"], &["y"], &[("training_mode", A::I(1))])
         .output("y");
     assert_eq!(m.error().code, "E-ONNX-023");
-    let m = model(12).input("x", F32, &["1", "1", "4"]);
-    let m = m.node("MaxPool", &["x"], &["y", "j"], &[("kernel_shape", A::Is(&[2]))]).output("y");
-    assert_eq!(m.error().code, "E-ONNX-018");
 }
 
 #[test]

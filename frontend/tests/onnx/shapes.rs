@@ -133,16 +133,24 @@ fn expand_and_tile() {
 }
 
 #[test]
-fn pad_adds_cuts_and_refuses_other_modes() {
+fn pad_adds_cuts_and_repeats() {
     let pad = |p: &[i64], attrs: &[(&str, A<'_>)]| {
         let m = model(13).input("x", F32, &["n"]).ints("p", p).init(floats("v", &[], &[9.0]));
         m.node("Pad", &["x", "p", "v"], &["y"], attrs).output("y")
     };
     close(&pad(&[1, 2], &[]).run(&[seq(2)])[0], &[5], &[9.0, 0.0, 1.0, 9.0, 9.0]);
     close(&pad(&[-1, 1], &[]).run(&[seq(3)])[0], &[3], &[1.0, 2.0, 9.0]);
-    assert!(
-        pad(&[1, 1], &[("mode", A::S("reflect"))]).error().message.contains("`reflect` is not supported")
-    );
+    for (mode, want) in
+        [("reflect", [2.0, 1.0, 0.0, 1.0, 2.0, 1.0]), ("edge", [0.0, 0.0, 0.0, 1.0, 2.0, 2.0])]
+    {
+        close(&pad(&[2, 1], &[("mode", A::S(mode))]).run(&[seq(3)])[0], &[6], &want);
+    }
+    // a cut in front, and an axis of one element
+    close(&pad(&[-1, 2], &[("mode", A::S("edge"))]).run(&[seq(3)])[0], &[4], &[1.0, 2.0, 2.0, 2.0]);
+    close(&pad(&[1, 1], &[("mode", A::S("reflect"))]).run(&[seq(1)])[0], &[3], &[0.0, 0.0, 0.0]);
+    for mode in ["wrap", "mirror"] {
+        assert_eq!(pad(&[1, 1], &[("mode", A::S(mode))]).error().code, "E-ONNX-007");
+    }
     assert_eq!(pad(&[1], &[]).error().code, "E-ONNX-022");
 }
 

@@ -5,9 +5,10 @@ use super::bind::{Bindings, check_guards, check_range, leaf};
 use super::classes::{self, Job, copy_row};
 use super::index::dim_error;
 use super::value::Val;
+use crate::class::Class;
 use crate::diag::Diag;
 use crate::graph::{Graph, Guard, NodeId, Value};
-use crate::ops::{BindDim, Constant, Lowering, Op, Repeat, Weight};
+use crate::ops::{BindDim, Constant, Lowering, Op, Repeat, Template, Weight};
 use crate::tensor::Tensor;
 use crate::types::{DType, SymTable, Type};
 use std::cell::Cell;
@@ -182,12 +183,8 @@ impl<'a> Exec<'a> {
             }
             Op::Repeat(r) => self.repeat(r, s, ins, b),
             _ => match s.op.lower(s.ins, s.outs, s.symbols)? {
-                Lowering::Class(class) => {
-                    let outs = self.concrete(s.outs, b)?;
-                    let refs: Vec<&Val> = ins.iter().map(|v| &**v).collect();
-                    let job = Job { ins: &refs, outs: &outs, leaf: &leaf(b), bounded: self.bounded };
-                    Ok(classes::eval(&class, &job)?.into_iter().map(Rc::new).collect())
-                }
+                Lowering::Class(class) => self.class(&class, s, ins, b),
+                Lowering::Template(Template::Whole(c), _) => self.class(&Class::Opaque(c), s, ins, b),
                 Lowering::Decompose(g) | Lowering::Template(_, g) => {
                     let vals = self.graph(&g, ins, b)?;
                     self.same_shapes(s, &vals, b)?;
@@ -196,6 +193,19 @@ impl<'a> Exec<'a> {
                 Lowering::Structure => Err(classes::fault("this op cannot be run by itself")),
             },
         }
+    }
+
+    fn class(
+        &self,
+        class: &Class,
+        s: &Step<'_>,
+        ins: &[Rc<Val>],
+        b: &Bindings,
+    ) -> Result<Vec<Rc<Val>>, Diag> {
+        let outs = self.concrete(s.outs, b)?;
+        let refs: Vec<&Val> = ins.iter().map(|v| &**v).collect();
+        let job = Job { ins: &refs, outs: &outs, leaf: &leaf(b), bounded: self.bounded };
+        Ok(classes::eval(class, &job)?.into_iter().map(Rc::new).collect())
     }
 
     fn same_shapes(&self, s: &Step<'_>, vals: &[Rc<Val>], b: &Bindings) -> Result<(), Diag> {

@@ -1,7 +1,7 @@
 //! What every op says of itself: the [`OpDef`] trait and the types it speaks in. No op is named here.
 
 use super::Op;
-use crate::class::Class;
+use crate::class::{Class, Opaque};
 use crate::diag::{Diag, Loc};
 use crate::graph::{Graph, Value};
 use crate::types::{Dim, Fact, Pred, SymTable, Type};
@@ -72,6 +72,8 @@ pub enum Template {
     Attention,
     /// A recurrent cell over time.
     Recurrent,
+    /// What the interpreter runs as one piece; the definition is for code generation.
+    Whole(Opaque),
 }
 
 /// A value during gradient construction: an eager tensor or a graph value, as the builder likes.

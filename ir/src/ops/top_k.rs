@@ -1,6 +1,6 @@
 //! `top_k(x)`: the k greatest (or smallest) elements along an axis, sorted, and their indices. Ties keep the lower index
-//! first; NaN counts as greatest. Along an axis that cannot be long every element's place is the number of elements before
-//! it in that order, counted by comparing all pairs.
+//! first; NaN counts as greatest. Compiled code, along an axis that cannot be long,
+//! finds every element's place as the number of elements before it in that order, by comparing all pairs.
 //!
 //! Constraints: top_k.c1 the axis is in range; top_k.c2 k is at most the axis; top_k.c3 the element type is a number.
 //!
@@ -9,7 +9,7 @@
 use super::parts::{self, Parts};
 use super::{
     Accuracy, And, Arity, Expand, GatherElements, Grad, InferCx, Iota, IsNan, LowerCx, Lowering, Lt, Not,
-    Onnx, OpDef, Or, ReduceSum, ScatterElements, Slice, Spec, index,
+    Onnx, OpDef, Or, ReduceSum, ScatterElements, Slice, Spec, Template, index,
 };
 use crate::class::{Class, Opaque};
 use crate::diag::Diag;
@@ -99,10 +99,14 @@ impl OpDef for TopK {
     }
     fn lower(&self, cx: &LowerCx<'_>) -> Result<Lowering, Diag> {
         let axis = index::axis(self.axis, cx.ins[0].rank());
-        if cx.symbols.range(&cx.ins[0].shape[axis]).1 <= MOST_PAIRED {
-            return cx.decompose(|g, ins| self.by_pairs(&mut Parts::new(g), ins[0], axis));
+        let whole = Opaque::TopK { axis, largest: self.largest };
+        if cx.symbols.range(&cx.ins[0].shape[axis]).1 > MOST_PAIRED {
+            return Ok(Lowering::Class(Class::Opaque(whole)));
         }
-        Ok(Lowering::Class(Class::Opaque(Opaque::TopK { axis, largest: self.largest })))
+        match cx.decompose(|g, ins| self.by_pairs(&mut Parts::new(g), ins[0], axis))? {
+            Lowering::Decompose(pairs) => Ok(Lowering::Template(Template::Whole(whole), pairs)),
+            other => Ok(other),
+        }
     }
     fn grad(&self) -> Grad<Self> {
         Grad::Rule(|op, cx| {
