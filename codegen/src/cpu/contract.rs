@@ -188,7 +188,11 @@ impl<'c> Emit<'c, '_> {
             let Buf::Arg(i) = l.from else { return None };
             let a = self.kernel.args.get(i as usize)?;
             let p = a.packed.as_ref()?;
-            (l.index.get(p.axis as usize) == Some(&Dim::label(lanes.label))).then_some((i, l, a, p))
+            // An operand of the sum that all rows share: weights of the epilogue are read once, at the end.
+            let reads = |label: u32| l.index.iter().any(|d| d.any_leaf(|x| *x == Atom::Label(label)));
+            let summed = s.red.iter().any(|r| reads(r.0)) && !c.rows.as_ref().is_some_and(|r| reads(r.0));
+            let along = l.index.get(p.axis as usize) == Some(&Dim::label(lanes.label));
+            (along && summed).then_some((i, l, a, p))
         });
         let Some((arg, load, a, p)) = packed else { return Ok(None) };
         let at_lane =
