@@ -23,7 +23,10 @@ use tgc::ir::ops::Op;
 use tgc::ir::text::print_module;
 
 /// Graphs in one artifact.
-const BATCH: u64 = 10;
+const BATCH: usize = 10;
+
+/// Seeds that have shown a fault; every run begins with them.
+const FOUND: [u64; 5] = [1_000_471, 1_002_208, 1_002_878, 1_004_935, 1_006_958];
 
 /// Ops that no random graph has: regions, sizes that depend on data, and what code generation refuses.
 const WITHOUT: [&str; 7] = ["input", "fused", "cond", "repeat", "bind_dim", "non_zero", "top_k"];
@@ -81,16 +84,16 @@ fn random_graphs_compute_the_same_in_every_way() {
     let (folder, pools) = (folder(), pools());
     let (mut tally, mut seen) = (Tally::default(), BTreeMap::new());
     let mut report = String::new();
-    for first in (from..from + wanted).step_by(BATCH as usize) {
-        let seeds = first..(first + BATCH).min(from + wanted);
-        let made: Vec<(u64, Made)> = seeds.map(|s| (s, random(s, &format!("g{s}")))).collect();
+    let all: Vec<u64> = FOUND.into_iter().chain(from..from + wanted).collect();
+    for seeds in all.chunks(BATCH) {
+        let made: Vec<(u64, Made)> = seeds.iter().map(|&s| (s, random(s, &format!("g{s}")))).collect();
         made.iter().for_each(|m| count_ops(&m.1.module, &mut seen));
         let texts: Vec<String> = made.iter().map(|m| print_module(&m.1.module)).collect();
         std::fs::write(folder.join("running.txt"), texts.join("\n")).unwrap();
         for (seed, why) in batch(&made, &pools, &mut tally) {
             let path = folder.join(format!("{seed}.tgir"));
-            let module = &made[(seed - first) as usize].1.module;
-            tgc::ir::weights::save_module(module, &path).unwrap();
+            let module = made.iter().find(|m| m.0 == seed).map(|m| &m.1.module);
+            tgc::ir::weights::save_module(module.unwrap(), &path).unwrap();
             report += &format!("seed {seed} ({}): {why}\n", path.display());
         }
     }

@@ -139,7 +139,7 @@ struct Steps {
     /// Regions lowered ahead.
     lowered: BTreeMap<NodeId, Result<lower::Lowered, Diag>>,
     /// Packed form of each weight that some kernel wants packed.
-    forms: BTreeMap<Source, Packed>,
+    forms: BTreeMap<Source, (Packed, Vec<Dim>)>,
 }
 
 /// A weight by its name, or a constant.
@@ -301,7 +301,7 @@ impl<'m> Builder<'m> {
             if let Ok(low) = &low {
                 for (v, arg) in operands.iter().zip(&low.kernel.args) {
                     if let Some(p) = &arg.packed {
-                        s.forms.entry(source(g, *v)).or_insert_with(|| p.clone());
+                        s.forms.entry(source(g, *v)).or_insert_with(|| (p.clone(), arg.dims.clone()));
                     }
                 }
             }
@@ -351,10 +351,12 @@ impl<'m> Builder<'m> {
             None => lower_region(region, symbols, &weights_among(g, &operands))?,
         };
         for (i, v) in operands.iter().enumerate() {
-            // What reads a weight here and there reads the one form that is stored.
-            let (plain, summed) = (low.kernel.args[i].packed.is_none(), is_summed(&low.kernel, i as u32));
-            if plain && !summed && low.kernel.args[i].role == kernel::Role::Const {
-                low.kernel.args[i].packed = s.forms.get(&source(g, *v)).cloned();
+            // What reads a weight here and there reads the one form that is stored, if it has the same axes there.
+            let summed = is_summed(&low.kernel, i as u32);
+            let arg = &mut low.kernel.args[i];
+            if arg.packed.is_none() && !summed && arg.role == kernel::Role::Const {
+                let form = s.forms.get(&source(g, *v)).filter(|f| f.1 == arg.dims);
+                arg.packed = form.map(|f| f.0.clone());
             }
         }
         let mut args = Vec::new();
