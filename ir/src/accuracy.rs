@@ -64,8 +64,17 @@ pub(crate) fn sum_bound(k: usize, acc: DType, sum_abs: f64) -> f64 {
     (SUM_FACTOR * k.sqrt()).min(k) * eps * sum_abs + k * smallest(acc)
 }
 
+/// Smallest positive number of a float type that has its full precision.
+pub(crate) fn normal(d: DType) -> f64 {
+    match d {
+        DType::F64 => f64::MIN_POSITIVE,
+        DType::F16 => 2f64.powi(-14),
+        _ => f64::from(f32::MIN_POSITIVE),
+    }
+}
+
 /// Greatest finite value of a float type.
-fn greatest(d: DType) -> f64 {
+pub(crate) fn greatest(d: DType) -> f64 {
     match d {
         DType::F64 => f64::MAX,
         DType::F32 => f64::from(f32::MAX),

@@ -26,7 +26,8 @@ use tgc::ir::text::print_module;
 const BATCH: usize = 10;
 
 /// Seeds that have shown a fault; every run begins with them.
-const FOUND: [u64; 6] = [1_000_471, 1_002_208, 1_002_878, 1_004_935, 1_006_621, 1_006_958];
+const FOUND: [u64; 8] =
+    [1_000_471, 1_002_208, 1_002_878, 1_004_935, 1_006_096, 1_006_116, 1_006_621, 1_006_958];
 
 /// Ops that no random graph has: regions, sizes that depend on data, and what code generation refuses.
 const WITHOUT: [&str; 7] = ["input", "fused", "cond", "repeat", "bind_dim", "non_zero", "top_k"];

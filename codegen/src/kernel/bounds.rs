@@ -56,6 +56,16 @@ impl Scope {
         self.labels.get(&label).is_some_and(|(lo, hi)| lo == hi)
     }
 
+    /// True for an access that never happens: a label of its indices takes no value, whatever the parameters are.
+    pub(crate) fn never(&self, index: &[Dim]) -> bool {
+        index.iter().any(|d| d.any_leaf(|a| matches!(a, Atom::Label(l) if self.is_empty(*l))))
+    }
+
+    fn is_empty(&self, label: u32) -> bool {
+        let count = self.labels.get(&label).map(|(lo, hi)| hi.clone() - lo.clone());
+        count.and_then(|d| d.as_const()).is_some_and(|n| n < 0)
+    }
+
     /// `d >= 0` at every point, given that every one of `facts` is not negative there.
     pub(crate) fn nonneg(&self, d: &Dim, facts: &[Dim]) -> Verdict {
         let direct = self.decide(d);
@@ -254,6 +264,15 @@ mod tests {
         assert_eq!(s.inside(&r, &Dim::from(7), &[]), Verdict::Proved);
         assert_eq!(s.inside(&r, &Dim::from(6), &[]), Verdict::Unknown);
         assert_eq!(s.inside(&l(0), &d1, &[]), Verdict::Unknown);
+    }
+
+    #[test]
+    fn an_access_by_a_label_without_values_never_happens() {
+        let s = scope(&[(0, Dim::from(4)), (1, Dim::from(0)), (2, Dim::sym("d0"))]);
+        let l = Dim::label;
+        assert!(s.never(&[Dim::from(0), l(0) + l(1)]));
+        assert!(!s.never(&[l(0), l(2)]));
+        assert_eq!(s.inside(&l(0), &Dim::from(0), &[]), Verdict::Wrong);
     }
 
     #[test]

@@ -446,6 +446,9 @@ impl<'k> Checker<'k> {
                 v
             }
         };
+        if scope.never(index) {
+            return;
+        }
         for (d, extent) in axes {
             let here = d.any_leaf(|a| matches!(a, Atom::Val(_)));
             let verdict = scope.inside(&d, &extent, known);

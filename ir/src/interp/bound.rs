@@ -3,7 +3,7 @@
 //! could reach; what has no hull is infinite.
 
 use super::expr::float_to_int;
-use crate::accuracy::{pow_ulps, smallest, ulp_at, ulps};
+use crate::accuracy::{greatest, normal, pow_ulps, smallest, ulp_at, ulps};
 use crate::scalar::{Bin, Un, float_un};
 use crate::types::DType;
 
@@ -205,11 +205,25 @@ pub(crate) fn cast(from: DType, to: DType, x: Term, r: f64, always: bool) -> f64
     }
 }
 
+/// Bound of a partial result of an accumulation that is evaluated in f64 here: in its own type `d` it may overflow.
+pub(crate) fn partial(d: DType, r: f64, e: f64) -> f64 {
+    if d.is_float() && r.is_finite() && r.abs() + e > greatest(d) { FAR } else { e }
+}
+
+/// True where factors can overflow or vanish in type `d` in one order and not in another: `up` is the sum of the
+/// logarithms of those above 1, `down` that of the others, negated (zeros left out).
+pub(crate) fn order_matters(d: DType, up: f64, down: f64) -> bool {
+    up > greatest(d).ln() || down > -normal(d).ln()
+}
+
 /// Bound of a sum of `k` terms accumulated in `acc` and rounded to `out`: `sum` is the result, `sum_abs` the sum of
 /// magnitudes, `prop` what the terms' own errors come to.
 pub(crate) fn sum(k: usize, acc: DType, out: DType, sum: f64, sum_abs: f64, prop: f64) -> f64 {
     if !acc.is_float() {
         return if prop == 0.0 { 0.0 } else { FAR };
+    }
+    if sum.is_finite() && sum_abs > greatest(acc) {
+        return FAR; // a partial sum may overflow
     }
     if !sum.is_finite() {
         return if prop.is_nan() || prop == FAR { FAR } else { 0.0 };

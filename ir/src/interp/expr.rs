@@ -348,5 +348,8 @@ fn errors(expr: &Expr, at: usize, rounding: Rounding, done: &[Reg], out: &mut Re
                 }
             }
         };
+        if always {
+            out.e[j] = bound::partial(*dtype, r, out.e[j]);
+        }
     }
 }

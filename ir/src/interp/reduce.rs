@@ -8,7 +8,7 @@ use super::index::{Offset, Slots, Space};
 use super::value::{Buf, Val, check_run, filled, round, strides};
 use crate::class::{Reduce, Reducer};
 use crate::diag::Diag;
-use crate::scalar::{Bin, ENode, Expr};
+use crate::scalar::{Bin, ENode, Expr, Scalar};
 use crate::types::DType;
 
 /// Fewer reductions than this are cut into pieces.
@@ -374,7 +374,41 @@ pub(crate) fn eval(c: &Reduce, job: &Job<'_>) -> Result<Vec<Val>, Diag> {
     }
     let mut m = Machine::new(&c.reducer, &job.slots(&[], 0), job.bounded)?;
     run(c, job.ins, &mut m, &lay, |m, state, first, n| m.finish_at(state, n, &mut outs, first))?;
+    if job.bounded && acc.is_float() && c.reducer.as_simple() == Some(Bin::Mul) {
+        product_errors(c, &lay, x, acc, &mut outs, job)?;
+    }
     Ok(outs)
+}
+
+/// Unbounds the products whose factors in another order would leave the accumulator's range.
+fn product_errors(
+    c: &Reduce,
+    lay: &Layout,
+    x: &Val,
+    acc: DType,
+    outs: &mut [Val],
+    job: &Job<'_>,
+) -> Result<(), Diag> {
+    let zero = Scalar::from_f64(DType::F64, 0.0);
+    let sum = Reducer::simple(Bin::Add, DType::F64, DType::F64, zero, DType::F64);
+    let logs = |sign: f64| -> Result<Vec<f64>, Diag> {
+        let one = |i: usize| {
+            let log = sign * x.number(i).abs().ln();
+            if log.is_finite() { log.max(0.0) } else { 0.0 }
+        };
+        let buf = Buf::F64((0..x.numel()).map(one).collect());
+        let x = Val { dtype: DType::F64, shape: x.shape.clone(), buf, err: None };
+        float_sums(&Reduce { reducer: sum.clone(), ..c.clone() }, lay, &x, job)
+    };
+    let (up, down) = (logs(1.0)?, logs(-1.0)?);
+    for out in outs {
+        for (i, e) in out.err.iter_mut().flatten().enumerate() {
+            if bound::order_matters(acc, up[i], down[i]) {
+                *e = f64::INFINITY;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Sums in f64: straight along rows where the last axis is summed, else many at a time.
