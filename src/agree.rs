@@ -3,10 +3,11 @@
 
 use crate::build::{BuildOptions, build};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use tgc_ir::accuracy::within;
 use tgc_ir::diag::Diag;
 use tgc_ir::graph::{Graph, Value};
-use tgc_ir::interp;
+use tgc_ir::interp::{self, Bounded};
 use tgc_ir::module::Module;
 use tgc_ir::ops::Op;
 use tgc_ir::scalar::Scalar;
@@ -25,7 +26,13 @@ pub struct Fault {
 }
 
 /// Tuples of sizes tried for every entry, and draws of inputs for the first.
-const TRIES: u64 = 3;
+pub(crate) const TRIES: usize = 3;
+
+/// Draws of sizes for tuples that the graph accepts.
+const DRAWS: usize = 200;
+
+/// Tuples to choose from.
+const CANDIDATES: usize = 12;
 
 /// Builds for this machine and compares with the interpreter on inputs drawn from `seed`, at a few sizes of the dynamic
 /// dims within their ranges.
@@ -34,35 +41,37 @@ pub fn agree(module: &Module, seed: u64) -> Result<(), Fault> {
     let artifact = build(&mut module.clone(), &options, &mut |_| {}, &|| ()).map_err(|d| refusal(&d))?;
     let model = artifact.to_bytes().and_then(|b| rt::Loader::default().from_bytes(&b)).map_err(of_runtime)?;
     for (name, entry) in &module.entries {
-        for case in cases(&entry.body, seed) {
-            let say = |f: Fault| Fault { text: format!("@{name} at {:?}: {}", case.sizes, f.text), ..f };
-            compare(module, name, &model, &case.inputs).map_err(say)?;
+        for (sizes, inputs) in cases(&entry.body, seed) {
+            let say = |f: Fault| Fault { text: format!("@{name} at {sizes:?}: {}", f.text), ..f };
+            let want = interp::run_bounded(module, name, &inputs);
+            compare(&want, name, &model, &inputs).map_err(say)?;
         }
     }
     Ok(())
 }
 
-/// Inputs to try a graph on.
-pub(crate) struct Case {
-    /// Of the dynamic dims.
-    pub(crate) sizes: Sizes,
-    pub(crate) inputs: Vec<Tensor>,
-}
+/// Sizes of the dynamic dims.
+pub(crate) type Sizes = BTreeMap<String, i64>;
 
 /// Inputs for a few tuples of sizes: a few draws for the first, one for each other.
-pub(crate) fn cases(g: &Graph, seed: u64) -> Vec<Case> {
-    let mut rng = Rng(seed);
-    let types = input_types(g);
+pub(crate) fn cases(g: &Graph, seed: u64) -> Vec<(Sizes, Vec<Tensor>)> {
     let mut out = Vec::new();
-    for (n, sizes) in sizes(g, &mut rng).into_iter().enumerate() {
-        for _ in 0..if n == 0 { TRIES } else { 1 } {
-            let small = rng.within(0, 1) == 0;
-            let inputs: Option<Vec<Tensor>> =
-                types.iter().map(|t| Some(draw(t.dtype, &shape(t, &sizes)?, small, &mut rng))).collect();
-            out.extend(inputs.map(|inputs| Case { sizes: sizes.clone(), inputs }));
-        }
+    for (n, sizes) in tuples(g, seed).into_iter().take(TRIES).enumerate() {
+        let draws = if n == 0 { TRIES } else { 1 };
+        out.extend(draw_inputs(g, &sizes, seed, draws).into_iter().map(|i| (sizes.clone(), i)));
     }
     out
+}
+
+/// Inputs of these sizes, drawn a few times.
+pub(crate) fn draw_inputs(g: &Graph, sizes: &Sizes, seed: u64, draws: usize) -> Vec<Vec<Tensor>> {
+    let mut rng = Rng(seed);
+    let types = input_types(g);
+    let mut one = |_| {
+        let small = rng.within(0, 1) == 0;
+        types.iter().map(|t| Some(draw(t.dtype, &shape(t, sizes)?, small, &mut rng))).collect::<Option<_>>()
+    };
+    (0..draws).filter_map(&mut one).collect()
 }
 
 fn fault(kind: &str, text: impl Into<String>) -> Fault {
@@ -78,14 +87,13 @@ fn of_runtime(e: rt::Error) -> Fault {
     fault("runtime", e.to_string())
 }
 
-/// Compares a run with the interpreter's; false if both refuse the inputs.
+/// Compares runs with what the interpreter gave; false if both refuse the inputs.
 pub(crate) fn compare(
-    module: &Module,
+    want: &Result<Vec<Bounded>, Diag>,
     entry: &str,
-    model: &std::sync::Arc<rt::Model>,
+    model: &Arc<rt::Model>,
     inputs: &[Tensor],
 ) -> Result<bool, Fault> {
-    let want = interp::run_bounded(module, entry, inputs);
     let (one, two) = (run(model, entry, inputs, 1), run(model, entry, inputs, 2));
     let want = match (want, &one) {
         (Ok(w), _) => w,
@@ -104,14 +112,19 @@ pub(crate) fn compare(
     if one == two { Ok(true) } else { Err(fault("threads", "one and two threads give different bits")) }
 }
 
+/// A session with a pool of its own.
+pub(crate) fn session(model: &Arc<rt::Model>, entry: &str, threads: usize) -> Result<rt::Session, rt::Error> {
+    let options = rt::SessionOptions { threads: Some(threads), ..rt::SessionOptions::default() };
+    rt::Session::new(model, entry, &options)
+}
+
 fn run(
-    model: &std::sync::Arc<rt::Model>,
+    model: &Arc<rt::Model>,
     entry: &str,
     inputs: &[Tensor],
     threads: usize,
 ) -> Result<Vec<Vec<u8>>, rt::Error> {
-    let options = rt::SessionOptions { threads: Some(threads), ..rt::SessionOptions::default() };
-    let mut session = rt::Session::new(model, entry, &options)?;
+    let mut session = session(model, entry, threads)?;
     let mut given = Vec::new();
     for (p, t) in session.entry().inputs.iter().zip(inputs) {
         given.push((p.name.clone(), rt::Tensor::new(p.dtype, &t.shape, t.data.bytes())?));
@@ -125,38 +138,62 @@ fn input_types(g: &Graph) -> Vec<Type> {
     g.inputs().iter().filter_map(ty).collect()
 }
 
-pub(crate) type Sizes = BTreeMap<String, i64>;
-
 fn shape(t: &Type, sizes: &Sizes) -> Option<Vec<usize>> {
     let leaf = |a: &Atom| if let Atom::Sym(s) = a { sizes.get(&**s).copied() } else { None };
     t.shape.iter().map(|d| d.eval(&leaf).ok().and_then(|v| usize::try_from(v).ok())).collect()
 }
 
-/// A few tuples of sizes that the graph accepts; sizes around vectors and tiles are likelier than others.
-fn sizes(g: &Graph, rng: &mut Rng) -> Vec<Sizes> {
+/// Shapes of the inputs at these sizes.
+pub(crate) fn input_shapes(g: &Graph, sizes: &Sizes) -> Option<Vec<Vec<usize>>> {
+    input_types(g).iter().map(|t| shape(t, sizes)).collect()
+}
+
+/// Tuples of sizes that the graph accepts, as [`tuples_of`] orders them.
+pub(crate) fn tuples(g: &Graph, seed: u64) -> Vec<Sizes> {
+    let takes = |sizes: &Sizes| input_shapes(g, sizes).is_some_and(|s| interp::bind(g, &s).is_ok());
+    tuples_of(&symbols(g), seed, &takes)
+}
+
+/// A dim with its least and its greatest size.
+pub(crate) type Symbol = (String, i64, i64);
+
+/// Dims whose sizes the inputs give.
+pub(crate) fn symbols(g: &Graph) -> Vec<Symbol> {
     let inside =
         |s: &str| g.ids().iter().any(|&i| matches!(g.op_of(i), Some(Op::BindDim(b)) if b.symbol == s));
-    let types = input_types(g);
-    let mut out: Vec<Sizes> = Vec::new();
-    for _ in 0..200 {
+    let chosen = g.symbols.iter().filter(|(s, _)| !inside(s));
+    chosen.map(|(s, info)| (s.to_string(), info.lo, info.hi)).collect()
+}
+
+/// Tuples of sizes that are taken. The first bring as many new sizes of each dim as they can; sizes around vectors and tiles
+/// are likelier than others.
+pub(crate) fn tuples_of(symbols: &[Symbol], seed: u64, takes: &dyn Fn(&Sizes) -> bool) -> Vec<Sizes> {
+    let mut rng = Rng(seed);
+    let mut found: Vec<Sizes> = Vec::new();
+    for _ in 0..if symbols.is_empty() { 1 } else { DRAWS } {
         let mut sizes = Sizes::new();
-        for (name, info) in g.symbols.iter().filter(|(s, _)| !inside(s)) {
+        for (name, lo, hi) in symbols {
             let near = [1, 2, 3, 5, 7, 8, 16, 17, 33, 65][rng.within(0, 9) as usize];
-            sizes.insert(name.to_string(), near.clamp(info.lo, info.hi));
+            sizes.insert(name.clone(), near.min(*hi).max(*lo));
         }
-        let shapes: Option<Vec<Vec<usize>>> = types.iter().map(|t| shape(t, &sizes)).collect();
-        if !out.contains(&sizes) && shapes.is_some_and(|s| interp::bind(g, &s).is_ok()) {
-            out.push(sizes);
+        if !found.contains(&sizes) && takes(&sizes) {
+            found.push(sizes);
         }
-        if out.len() as u64 == TRIES {
+        if found.len() == CANDIDATES {
             break;
         }
+    }
+    let mut out: Vec<Sizes> = Vec::new();
+    while !found.is_empty() {
+        let news = |t: &Sizes| t.iter().filter(|(n, v)| out.iter().all(|o| o.get(*n) != Some(v))).count();
+        let best = (0..found.len()).rev().max_by_key(|&i| news(&found[i])).unwrap_or(0);
+        out.push(found.remove(best));
     }
     out
 }
 
 /// Small numbers; integers are 0 or 1 with `small`, as indices into short axes must be.
-fn draw(d: DType, shape: &[usize], small: bool, rng: &mut Rng) -> Tensor {
+pub(crate) fn draw(d: DType, shape: &[usize], small: bool, rng: &mut Rng) -> Tensor {
     let n: usize = shape.iter().product();
     let mut one = || match d {
         DType::Bool => Scalar::bool(rng.within(0, 1) == 1),
@@ -169,7 +206,7 @@ fn draw(d: DType, shape: &[usize], small: bool, rng: &mut Rng) -> Tensor {
 }
 
 /// Splitmix64.
-struct Rng(u64);
+pub(crate) struct Rng(pub(crate) u64);
 
 impl Rng {
     /// From `lo` to `hi`, both included.

@@ -22,12 +22,14 @@
 
 mod agree;
 mod build;
+mod diff;
 mod model;
 mod reduce;
 mod verify;
 
 pub use agree::{Fault, agree};
-pub use build::{BuildOptions, Stage, build, code_text, lower, optimize};
+pub use build::{BuildOptions, Stage, Verify, build, code_text, lower, optimize};
+pub use diff::{Differences, OutputDiff, Side, Tolerance, diff};
 pub use model::{LoadOptions, load};
 pub use reduce::reduce;
 pub use tgc_codegen as codegen;

@@ -2,15 +2,19 @@
 //! Where they differ, the first pass whose result computes something else is at fault, or the kernel whose code does not
 //! what its region says. What must not be here: how inputs are drawn (`agree`).
 
-use crate::agree::{Case, Fault, cases, compare};
-use crate::build::{BuildOptions, build};
-use std::collections::BTreeSet;
-use tgc_codegen::artifact::Artifact;
+use crate::agree::{Fault, Sizes, TRIES, cases, compare, draw_inputs, input_shapes, session, tuples};
+use crate::build::{BuildOptions, Verify, build, lower};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use tgc_codegen::artifact::{self, Artifact};
+use tgc_codegen::cpu::Target;
+use tgc_codegen::kernel::Kernel;
 use tgc_ir::accuracy::within;
 use tgc_ir::diag::Diag;
 use tgc_ir::graph::{Graph, Value};
-use tgc_ir::interp;
+use tgc_ir::interp::{self, Bounded};
 use tgc_ir::module::Module;
+use tgc_ir::tensor::Tensor;
 use tgc_ir::types::Type;
 use tgc_passes as passes;
 use tgc_runtime as rt;
@@ -18,65 +22,181 @@ use tgc_runtime as rt;
 /// Draws of inputs begin with this number: the same model is verified on the same inputs.
 const SEED: u64 = 1;
 
-/// An entry with inputs.
-struct Run {
-    entry: String,
-    case: Case,
+/// What [`Verify::Auto`] spends: operations and bytes of all interpreted runs.
+const BUDGET: u64 = 500_000_000;
+
+/// A build to verify.
+pub(crate) struct Job<'a> {
+    /// The module before the pipeline.
+    pub(crate) given: &'a Module,
+    /// After it.
+    pub(crate) optimized: &'a Module,
+    pub(crate) options: &'a BuildOptions,
+    /// The kernels of `options.kernels`.
+    pub(crate) replace: &'a [Kernel],
 }
 
-/// Compares. `given` is the module before the pipeline, `optimized` after it. Gives the record for the artifact.
-pub(crate) fn verify(
-    given: &Module,
-    optimized: &Module,
-    artifact: &Artifact,
-    pipeline: &passes::Options,
-) -> Result<String, Vec<Diag>> {
-    let failed = |e: rt::Error| vec![Diag::error("E-BUG", format!("the new artifact does not load: {e}"))];
-    let model = artifact.to_bytes().and_then(|b| rt::Loader::default().from_bytes(&b)).map_err(failed)?;
-    let (mut runs, mut sizes) = (0, BTreeSet::new());
-    for (entry, e) in &given.entries {
-        for case in cases(&e.body, SEED) {
-            match compare(given, entry, &model, &case.inputs) {
-                Ok(true) => {}
-                // Inputs that the model itself refuses (an index out of range) say nothing.
-                Ok(false) => continue,
-                Err(fault) => {
-                    let run = Run { entry: entry.clone(), case };
-                    return Err(vec![explain(given, optimized, pipeline, &run, &fault)]);
+/// A run that shows a difference.
+struct Run<'a> {
+    entry: &'a str,
+    sizes: &'a Sizes,
+    inputs: Vec<Tensor>,
+    want: Result<Vec<Bounded>, Diag>,
+    target: &'a str,
+}
+
+/// What was compared.
+#[derive(Default)]
+struct Record {
+    runs: usize,
+    /// Sizes of each dim of each entry.
+    sizes: BTreeMap<String, BTreeSet<i64>>,
+    /// What was not compared, and why.
+    left: Vec<String>,
+}
+
+impl Record {
+    /// The record in the artifact.
+    fn text(&self, targets: &[&str]) -> String {
+        let left = self.left.join("; ");
+        if self.runs == 0 {
+            let why = if left.is_empty() { "the model refuses all random inputs that were tried" } else { &left };
+            return format!("not verified: {why}");
+        }
+        let mut out = format!(
+            "equal to the interpreter on {} random inputs, with one and two threads, by the code for {}",
+            self.runs,
+            targets.join(", ")
+        );
+        for (dim, sizes) in &self.sizes {
+            let sizes: Vec<String> = sizes.iter().map(i64::to_string).collect();
+            out += &format!("; {dim} = {}", sizes.join(", "));
+        }
+        if left.is_empty() { out } else { format!("{out}; not verified: {left}") }
+    }
+}
+
+/// Compares. Gives the record for the artifact.
+pub(crate) fn verify(job: &Job<'_>, artifact: &Artifact) -> Result<String, Vec<Diag>> {
+    let always = job.options.verify == Verify::Always;
+    let mut record = Record::default();
+    let models = models(artifact, &mut record)?;
+    let Some((_, model)) = models.first() else {
+        if always {
+            let m = "--verify: this machine can run none of the targets, so nothing can be compared";
+            let help = "add --target native, or build with --verify=never";
+            return Err(vec![Diag::error("E-VERIFY-003", m).help(help)]);
+        }
+        return Ok(record.text(&[]));
+    };
+    let mut budget = if always { u64::MAX } else { BUDGET };
+    for (entry, e) in &job.given.entries {
+        for (sizes, draws) in plan(model, entry, &e.body, &mut budget, &mut record) {
+            for inputs in draw_inputs(&e.body, &sizes, SEED, draws) {
+                let want = interp::run_bounded(job.given, entry, &inputs);
+                let mut run = Run { entry, sizes: &sizes, inputs, want, target: "" };
+                let mut equal = true;
+                for (target, model) in &models {
+                    run.target = target;
+                    // Inputs that the model itself refuses (an index out of range) say nothing.
+                    equal &= compare(&run.want, entry, model, &run.inputs)
+                        .map_err(|fault| vec![explain(job, &run, &fault)])?;
+                }
+                record.runs += usize::from(equal);
+                for (name, size) in sizes.iter().filter(|_| equal) {
+                    record.sizes.entry(name.clone()).or_default().insert(*size);
                 }
             }
-            runs += 1;
-            sizes.insert(format!("{entry}{:?}", case.sizes));
         }
     }
-    if runs == 0 {
+    if record.runs == 0 && always {
         let m = "--verify: the model refuses all random inputs that were tried, so nothing could be compared";
-        let help = "build without --verify, and compare on real inputs";
+        let help = "build with --verify=never, and compare on real inputs";
         return Err(vec![Diag::error("E-VERIFY-002", m).help(help)]);
     }
-    Ok(format!(
-        "equal to the interpreter on {runs} random inputs at {} tuples of sizes, with one and two threads",
-        sizes.len()
-    ))
+    Ok(record.text(&models.iter().map(|m| m.0.as_str()).collect::<Vec<_>>()))
+}
+
+/// The artifact, opened once for each image that this machine can run.
+fn models(artifact: &Artifact, record: &mut Record) -> Result<Vec<(String, Arc<rt::Model>)>, Vec<Diag>> {
+    let failed = |e: rt::Error| vec![Diag::error("E-BUG", format!("the new artifact does not load: {e}"))];
+    let bytes = artifact.to_bytes().map_err(failed)?;
+    let mut out = Vec::new();
+    for image in artifact.images() {
+        let here = image.features.iter().all(|f| rt::host_features().contains(&f.as_str()));
+        if !here || image.arch != std::env::consts::ARCH {
+            record.left.push(format!("the code for {}, which this machine cannot run", image.target));
+            continue;
+        }
+        let loader = rt::Loader { features: Some(image.features.clone()), ..rt::Loader::default() };
+        out.push((image.target.clone(), loader.from_bytes(&bytes).map_err(failed)?));
+    }
+    Ok(out)
+}
+
+/// Tuples of sizes with the number of draws for each, within the budget.
+fn plan(
+    model: &Arc<rt::Model>,
+    entry: &str,
+    g: &Graph,
+    budget: &mut u64,
+    record: &mut Record,
+) -> Vec<(Sizes, usize)> {
+    let mut out = Vec::new();
+    let mut cheapest: Option<(u64, Sizes)> = None;
+    let all = tuples(g, SEED);
+    let wanted = all.len().min(TRIES);
+    for sizes in all {
+        let draws = if out.is_empty() { TRIES } else { 1 };
+        // what cannot be bound is refused by both sides, at once
+        let work = work(model, entry, g, &sizes).unwrap_or(0).max(1);
+        let draws = draws.min((*budget / work) as usize);
+        if draws > 0 {
+            *budget -= work * draws as u64;
+            out.push((sizes, draws));
+        } else if cheapest.as_ref().is_none_or(|c| work < c.0) {
+            cheapest = Some((work, sizes));
+        }
+        if out.len() == wanted {
+            return out;
+        }
+    }
+    if let Some((work, sizes)) = cheapest {
+        let sizes: Vec<String> = sizes.iter().map(|(n, v)| format!(" {n} = {v}")).collect();
+        let more = if out.is_empty() { "" } else { "more of " };
+        record.left.push(format!(
+            "{more}`{entry}`{}: {work} operations, of {BUDGET} that are spent without --verify",
+            sizes.join(",")
+        ));
+    }
+    out
+}
+
+fn work(model: &Arc<rt::Model>, entry: &str, g: &Graph, sizes: &Sizes) -> Option<u64> {
+    let mut session = session(model, entry, 1).ok()?;
+    let names: Vec<String> = session.entry().inputs.iter().map(|p| p.name.clone()).collect();
+    let shapes = input_shapes(g, sizes)?;
+    let named: Vec<(&str, &[usize])> =
+        names.iter().map(String::as_str).zip(shapes.iter().map(Vec::as_slice)).collect();
+    session.bind(&named).ok()?;
+    Some(session.work())
 }
 
 /// The diagnostic for a difference: what, at which sizes, and whose fault.
-fn explain(given: &Module, optimized: &Module, pipeline: &passes::Options, run: &Run, fault: &Fault) -> Diag {
+fn explain(job: &Job<'_>, run: &Run<'_>, fault: &Fault) -> Diag {
     let text = format!(
-        "the artifact computes something else than the model: entry `{}`, sizes {:?}: {}",
-        run.entry, run.case.sizes, fault.text
+        "the artifact computes something else than the model: entry `{}`, sizes {:?}, code for {}: {}",
+        run.entry, run.sizes, run.target, fault.text
     );
     let d = Diag::error("E-VERIFY-001", text);
-    let d = match guilty_pass(given, pipeline, run) {
+    let d = match guilty_pass(job, run) {
         Some(Blame { pass, nodes }) => {
             let d =
                 d.note(format!("pass `{pass}` is at fault: the graph is right before it and wrong after it"));
             if nodes.is_empty() { d } else { d.note(format!("its change at: {}", nodes.join(", "))) }
         }
-        None => match guilty_kernel(optimized) {
-            Some(node) => {
-                d.note(format!("the code of the kernel for `{node}` is at fault; the graph is right"))
-            }
+        None => match guilty_replacement(job, run).or_else(|| guilty_kernel(job, run)) {
+            Some(said) => d.note(said),
             None => d.note(
                 "every pass and every kernel alone is right: buffers or steps of the program are at fault",
             ),
@@ -92,28 +212,27 @@ struct Blame {
 }
 
 /// The first pass after which the interpreter gives something else.
-fn guilty_pass(given: &Module, pipeline: &passes::Options, run: &Run) -> Option<Blame> {
-    let names = pipeline.passes.clone();
-    let names = names.unwrap_or_else(|| passes::pipeline::DEFAULT.iter().map(|p| p.to_string()).collect());
+fn guilty_pass(job: &Job<'_>, run: &Run<'_>) -> Option<Blame> {
+    let names = passes::pipeline::DEFAULT;
     let after = |count: usize, limit: Option<usize>| {
         let options = passes::Options {
-            passes: Some(names[..count].to_vec()),
+            passes: Some(names[..count].iter().map(|p| p.to_string()).collect()),
             verify_each: false,
             bisect: limit,
-            ..pipeline.clone()
+            ..job.options.passes()
         };
-        let mut module = given.clone();
+        let mut module = job.given.clone();
         passes::run_pipeline(&mut module, &options).ok().map(|report| (module, report.patches))
     };
     let mut before = 0;
     for count in 1..=names.len() {
         let (module, patches) = after(count, None)?;
-        if same(given, &module, run) {
+        if same(&module, run) {
             before = patches;
             continue;
         }
         // The first patch that makes the difference, if it is a patch of an optional pass.
-        let wrong = |limit: usize| after(count, Some(limit)).is_some_and(|(m, _)| !same(given, &m, run));
+        let wrong = |limit: usize| after(count, Some(limit)).is_some_and(|(m, _)| !same(&m, run));
         let (mut right, mut bad) = (before, patches);
         let mut nodes = Vec::new();
         if bad > right && !wrong(right) {
@@ -122,20 +241,21 @@ fn guilty_pass(given: &Module, pipeline: &passes::Options, run: &Run) -> Option<
                 if wrong(middle) { bad = middle } else { right = middle }
             }
             if let (Some((old, _)), Some((new, _))) = (after(count, Some(right)), after(count, Some(bad))) {
-                nodes = new_nodes(&old, &new, &run.entry);
+                nodes = new_nodes(&old, &new, run.entry);
             }
         }
-        return Some(Blame { pass: names[count - 1].clone(), nodes });
+        return Some(Blame { pass: names[count - 1].to_string(), nodes });
     }
     None
 }
 
-/// The interpreter gives the same on both, within the error bounds of both.
-fn same(a: &Module, b: &Module, run: &Run) -> bool {
-    let of = |m| interp::run_bounded(m, &run.entry, &run.case.inputs);
-    let (Ok(want), Ok(got)) = (of(a), of(b)) else { return false };
+/// The interpreter gives the same on the module, within the error bounds of both.
+fn same(m: &Module, run: &Run<'_>) -> bool {
+    let (Ok(want), Ok(got)) = (&run.want, &interp::run_bounded(m, run.entry, &run.inputs)) else {
+        return false;
+    };
     want.len() == got.len()
-        && want.iter().zip(&got).all(|(w, g)| {
+        && want.iter().zip(got).all(|(w, g)| {
             let allowed: Vec<f64> = w.bound.iter().zip(&g.bound).map(|(a, b)| a + b).collect();
             within(&g.tensor, &w.tensor, &allowed).is_ok()
         })
@@ -152,24 +272,49 @@ fn new_nodes(old: &Module, new: &Module, entry: &str) -> Vec<String> {
     places
 }
 
-/// The node of the first kernel whose code, alone in a program, differs from the interpreter.
-fn guilty_kernel(optimized: &Module) -> Option<String> {
-    let options = BuildOptions { targets: vec!["native".into()], ..BuildOptions::default() };
-    for e in optimized.entries.values() {
-        for id in e.body.topo() {
-            let Some(alone) = alone(optimized, &e.body, id) else { continue };
-            let Ok(artifact) = build(&mut alone.clone(), &options, &mut |_| {}, &|| ()) else { continue };
-            let Ok(model) = artifact.to_bytes().and_then(|b| rt::Loader::default().from_bytes(&b)) else {
-                continue;
-            };
-            let Some((name, entry)) = alone.entries.first() else { continue };
-            let differs = |c: Case| {
-                interp::run(&alone, name, &c.inputs).is_ok()
-                    && compare(&alone, name, &model, &c.inputs).is_err()
-            };
-            if cases(&entry.body, SEED).into_iter().any(differs) {
-                return Some(e.body.loc(id).place.to_string());
-            }
+fn open(artifact: Artifact) -> Option<Arc<rt::Model>> {
+    artifact.to_bytes().and_then(|b| rt::Loader::default().from_bytes(&b)).ok()
+}
+
+/// The hand-edited kernels that make the difference, in words.
+fn guilty_replacement(job: &Job<'_>, run: &Run<'_>) -> Option<String> {
+    let path = job.options.kernels.as_ref()?.display();
+    let target = Target::parse(run.target).ok()?;
+    let wrong = |replace: &[Kernel]| {
+        let lowered = lower(&mut job.given.clone(), job.options, &mut |_| {}).ok()?;
+        let made = artifact::compile(lowered, std::slice::from_ref(&target), replace, 0, "", &|| ()).ok()?;
+        Some(compare(&run.want, run.entry, &open(made)?, &run.inputs).is_err())
+    };
+    if wrong(&[])? {
+        return None;
+    }
+    let one = job.replace.iter().find(|k| wrong(std::slice::from_ref(k)) == Some(true));
+    Some(match one {
+        Some(k) => format!("kernel `{}` of {path} is at fault: the generated one is right", k.name),
+        None => format!("the kernels of {path} are at fault: the generated ones are right"),
+    })
+}
+
+/// The first kernel whose code, alone in a program, differs from the interpreter, in words.
+fn guilty_kernel(job: &Job<'_>, run: &Run<'_>) -> Option<String> {
+    let options = BuildOptions {
+        targets: vec![run.target.into()],
+        sabotage: job.options.sabotage.clone(),
+        ..BuildOptions::default()
+    };
+    let g = &job.optimized.entries.get(run.entry)?.body;
+    for id in g.topo() {
+        let Some(alone) = alone(job.optimized, g, id) else { continue };
+        let Ok(artifact) = build(&mut alone.clone(), &options, &mut |_| {}, &|| ()) else { continue };
+        let Some(model) = open(artifact) else { continue };
+        let Some((name, entry)) = alone.entries.first() else { continue };
+        let differs = |(_, inputs): (Sizes, Vec<Tensor>)| {
+            let want = interp::run_bounded(&alone, name, &inputs);
+            want.is_ok() && compare(&want, name, &model, &inputs).is_err()
+        };
+        if cases(&entry.body, SEED).into_iter().any(differs) {
+            let place = &g.loc(id).place;
+            return Some(format!("the code of the kernel for `{place}` is at fault; the graph is right"));
         }
     }
     None

@@ -49,5 +49,5 @@ pub use {
     session::{Session, SessionOptions},
     tensor::Tensor,
     threads::Pool,
-    write::{Section, write, write_file},
+    write::{MAGIC, Section, write, write_file},
 };

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
 use std::time::Duration;
-use tgc::{BuildOptions, Stage};
+use tgc::{BuildOptions, Stage, Verify};
 
 #[derive(Args)]
 pub struct BuildArgs {
@@ -31,9 +31,20 @@ pub struct BuildArgs {
     #[arg(long)]
     verify_each: bool,
     /// Run the artifact on random inputs, at several sizes of the dynamic dims, and compare with the interpreter. A difference
-    /// ends the build and names the pass, or the kernel, that is at fault. What was verified is recorded in the artifact.
-    #[arg(long)]
-    verify: bool,
+    /// ends the build and names the pass, or the kernel, that is at fault. What was compared, and what was not, is recorded in
+    /// the artifact. Alone, --verify means `always`.
+    #[arg(long, value_enum, default_value = "auto", num_args = 0..=1, require_equals = true, default_missing_value = "always")]
+    verify: VerifyArg,
+}
+
+#[derive(Clone, Copy, ValueEnum, PartialEq)]
+enum VerifyArg {
+    /// Within a budget of operations, so that small models are verified and large ones in part or not.
+    Auto,
+    /// However long it takes; nothing to compare is an error.
+    Always,
+    /// Not at all.
+    Never,
 }
 
 #[derive(Clone, Copy, ValueEnum, PartialEq)]
@@ -60,7 +71,11 @@ pub fn run(a: &BuildArgs) -> Result<(), Failure> {
         jobs: a.jobs,
         kernels: a.kernels.clone(),
         verify_each: a.verify_each,
-        verify: a.verify,
+        verify: match a.verify {
+            VerifyArg::Auto => Verify::Auto,
+            VerifyArg::Always => Verify::Always,
+            VerifyArg::Never => Verify::Never,
+        },
         sabotage: None,
         record: targets.into_iter().chain(dims).chain(constants).collect::<Vec<_>>().join(" "),
     };
@@ -69,10 +84,8 @@ pub fn run(a: &BuildArgs) -> Result<(), Failure> {
             "-o FILE is needed for an artifact; the other kinds of --emit print without it",
         ));
     }
-    if a.verify && (a.emit != Emit::Artifact || !a.targets.iter().any(|t| t == "native")) {
-        return Err(Failure::Usage(
-            "--verify runs the artifact here: it needs --target native, and no other --emit",
-        ));
+    if a.verify == VerifyArg::Always && a.emit != Emit::Artifact {
+        return Err(Failure::Usage("--verify runs the artifact: it goes with no other --emit"));
     }
     let bar = progress();
     bar.set_message("reading the model");
@@ -112,6 +125,7 @@ pub fn run(a: &BuildArgs) -> Result<(), Failure> {
             bar.finish_and_clear();
             let size = std::fs::metadata(path).map(|m| m.len()).unwrap_or(0);
             eprintln!("{}: {size} bytes", path.display());
+            eprintln!("{}", artifact.verification());
             return Ok(());
         }
     };

@@ -3,6 +3,7 @@
 mod build;
 mod check;
 mod crash;
+mod diff;
 mod inspect;
 mod opt;
 mod reduce;
@@ -30,6 +31,8 @@ enum Command {
     Build(build::BuildArgs),
     /// Say what an artifact does, step by step, and in how much memory.
     Inspect(inspect::InspectArgs),
+    /// Compare two models or artifacts: interfaces, content, and results on random inputs. Exit code 1 if they differ.
+    Diff(diff::DiffArgs),
     /// Run passes over textual IR and print the result.
     Opt(opt::OptArgs),
     /// Make a model that fails small: one whose compiled code and interpreter disagree on random inputs, or that does not
@@ -73,6 +76,8 @@ enum Failure {
     Usage(&'static str),
     /// An error of the file system, in words.
     Io(String),
+    /// What was compared differs; all is said.
+    Differ,
 }
 
 impl Failure {
@@ -99,11 +104,13 @@ pub fn main() -> ExitCode {
             Command::Check(a) => check::run(a),
             Command::Build(a) => build::run(a),
             Command::Inspect(a) => inspect::run(a),
+            Command::Diff(a) => diff::run(a),
             Command::Opt(a) => opt::run(a),
             Command::Reduce(a) => reduce::run(a),
         };
         match result {
             Ok(()) => ExitCode::SUCCESS,
+            Err(Failure::Differ) => ExitCode::from(1),
             Err(Failure::Input(d)) => fail(&d, None),
             Err(Failure::Text(d, text)) => fail(&d, Some(&text)),
             Err(Failure::Usage(m)) => {

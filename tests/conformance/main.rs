@@ -4,6 +4,9 @@
 //! (`TGC_WRITE=1 cargo test --test conformance`), fewer are a failure, wrong results and crashes always are.
 //!
 //! Cases run in processes of their own, many after another; one that dies is a crash of the case it was at.
+//! Small models of public bug reports of other compilers, with the right answers, are run the same way: reported.tsv says
+//! what must become of each.
+//!
 //! `TGC_CASES=relu,conv` runs only cases whose names contain one of the words and prints what becomes of them.
 
 mod case;
@@ -42,7 +45,8 @@ fn main() {
     }
     let args = Arguments::from_args();
     if args.list {
-        libtest_mimic::run(&args, vec![Trial::test("suite", || Ok(()))]).exit();
+        let names = ["suite", "reported"].map(|n| Trial::test(n, || Ok(())));
+        libtest_mimic::run(&args, names.into()).exit();
     }
     let trial = Trial::test("suite", || {
         let mut rows = report::tiers();
@@ -58,7 +62,12 @@ fn main() {
         }
         report::judge(&rows, &root().join("docs/conformance.md")).map_err(Into::into)
     });
-    libtest_mimic::run(&args, vec![trial]).exit();
+    let reported = Trial::test("reported", || {
+        let mut rows = report::reported();
+        run_all(&mut rows);
+        report::judge_reported(&rows).map_err(Into::into)
+    });
+    libtest_mimic::run(&args, vec![trial, reported]).exit();
 }
 
 /// Runs all rows, in as many processes as there are CPUs.
@@ -141,7 +150,11 @@ fn work() {
     let suite = suite();
     for line in std::io::stdin().lines().map_while(Result::ok) {
         let Some((kind, name)) = line.split_once('\t') else { continue };
-        let (fixed, dynamic) = Case { folder: case::folder(&suite, kind, name) }.run();
+        let folder = match kind {
+            report::REPORTED => root().join("tests/data/cases").join(name),
+            kind => case::folder(&suite, kind, name),
+        };
+        let (fixed, dynamic) = Case { folder }.run();
         println!("{}", report::line(&fixed, &dynamic));
     }
 }

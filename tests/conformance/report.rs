@@ -29,6 +29,33 @@ pub fn tiers() -> Vec<Row> {
         .collect()
 }
 
+/// Kind of the cases of bug reports.
+pub const REPORTED: &str = "reported";
+
+/// All cases of bug reports, not run; as the tier `pass` or the code of the refusal that is right.
+pub fn reported() -> Vec<Row> {
+    let row = |l: &str| {
+        let (name, tier) = l.split_once('\t')?;
+        let (kind, name, tier) = (REPORTED.into(), name.into(), tier.into());
+        Some(Row { kind, name, tier, fixed: Outcome::None, dynamic: Outcome::None })
+    };
+    include_str!("reported.tsv").lines().filter_map(row).collect()
+}
+
+/// What is not as reported.tsv says.
+pub fn judge_reported(rows: &[Row]) -> Result<(), String> {
+    let right = |r: &&Row| match (&r.fixed, r.tier.as_str()) {
+        (o, "pass") => o.passes() && !matches!(r.dynamic, Outcome::Wrong(_) | Outcome::Crash(_)),
+        (Outcome::Refused(why), code) => why.starts_with(code),
+        _ => false,
+    };
+    let wrong = rows.iter().filter(|r| !right(r));
+    let lines: Vec<String> = wrong
+        .map(|r| format!("{}: {} is right, found {:?}; with symbols {:?}", r.name, r.tier, r.fixed, r.dynamic))
+        .collect();
+    if lines.is_empty() { Ok(()) } else { Err(lines.join("\n")) }
+}
+
 /// Both outcomes of a case as one line of text.
 pub fn line(fixed: &Outcome, dynamic: &Outcome) -> String {
     let one = |o: &Outcome| {

@@ -4,6 +4,7 @@
 mod artifacts;
 mod figures;
 mod models;
+mod shared;
 mod support;
 mod tolerance;
 mod wrong;

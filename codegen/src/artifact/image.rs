@@ -88,6 +88,16 @@ impl Artifact {
         self.manifest.verification = text;
     }
 
+    /// What was verified, as recorded.
+    pub fn verification(&self) -> &str {
+        &self.manifest.verification
+    }
+
+    /// Its code images, as the file describes them.
+    pub fn images(&self) -> &[rt::Image] {
+        &self.manifest.images
+    }
+
     /// The file in memory, for a loader that opens bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>, rt::Error> {
         let code: Vec<&[u8]> = self.images.iter().map(Vec::as_slice).collect();
