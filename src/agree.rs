@@ -63,15 +63,25 @@ pub(crate) fn cases(g: &Graph, seed: u64) -> Vec<(Sizes, Vec<Tensor>)> {
     out
 }
 
-/// Inputs of these sizes, drawn a few times.
-pub(crate) fn draw_inputs(g: &Graph, sizes: &Sizes, seed: u64, draws: usize) -> Vec<Vec<Tensor>> {
+/// Inputs of these sizes, drawn a few times; integers are small in some.
+fn draw_inputs(g: &Graph, sizes: &Sizes, seed: u64, draws: usize) -> Vec<Vec<Tensor>> {
     let mut rng = Rng(seed);
-    let types = input_types(g);
-    let mut one = |_| {
-        let small = rng.within(0, 1) == 0;
-        types.iter().map(|t| Some(draw(t.dtype, &shape(t, sizes)?, small, &mut rng))).collect::<Option<_>>()
-    };
-    (0..draws).filter_map(&mut one).collect()
+    (0..draws)
+        .filter_map(|_| {
+            let small = rng.within(0, 1) == 0;
+            draw_all(g, sizes, small, &mut rng)
+        })
+        .collect()
+}
+
+/// One draw of all inputs; integers are 0 or 1 with `small`. None for sizes that no input can have.
+pub(crate) fn draw_all(g: &Graph, sizes: &Sizes, small: bool, rng: &mut Rng) -> Option<Vec<Tensor>> {
+    input_types(g).iter().map(|t| Some(draw(t.dtype, &shape(t, sizes)?, small, rng))).collect()
+}
+
+/// True where an input is of integers, which may be indices.
+pub(crate) fn has_integers(g: &Graph) -> bool {
+    input_types(g).iter().any(|t| t.dtype.is_int())
 }
 
 fn fault(kind: &str, text: impl Into<String>) -> Fault {

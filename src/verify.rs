@@ -2,7 +2,9 @@
 //! Where they differ, the first pass whose result computes something else is at fault, or the kernel whose code does not
 //! what its region says. What must not be here: how inputs are drawn (`agree`).
 
-use crate::agree::{Fault, Sizes, TRIES, cases, compare, draw_inputs, input_shapes, session, tuples};
+use crate::agree::{
+    Fault, Rng, Sizes, TRIES, cases, compare, draw_all, has_integers, input_shapes, session, tuples,
+};
 use crate::build::{BuildOptions, Verify, build, lower};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,12 +12,12 @@ use tgc_codegen::artifact::{self, Artifact};
 use tgc_codegen::cpu::Target;
 use tgc_codegen::kernel::Kernel;
 use tgc_ir::accuracy::within;
-use tgc_ir::diag::Diag;
-use tgc_ir::graph::{Graph, Value};
+use tgc_ir::diag::{Diag, Loc};
+use tgc_ir::graph::{Graph, NodeId, Value};
 use tgc_ir::interp::{self, Bounded};
 use tgc_ir::module::Module;
 use tgc_ir::tensor::Tensor;
-use tgc_ir::types::Type;
+use tgc_ir::types::{DType, Dim, Type};
 use tgc_passes as passes;
 use tgc_runtime as rt;
 
@@ -23,7 +25,7 @@ use tgc_runtime as rt;
 const SEED: u64 = 1;
 
 /// What [`Verify::Auto`] spends: operations and bytes of all interpreted runs.
-const BUDGET: u64 = 500_000_000;
+const BUDGET: u64 = 2_000_000_000;
 
 /// A build to verify.
 pub(crate) struct Job<'a> {
@@ -56,15 +58,23 @@ struct Record {
 }
 
 impl Record {
+    fn add(&mut self, sizes: &Sizes) {
+        self.runs += 1;
+        for (name, size) in sizes {
+            self.sizes.entry(name.clone()).or_default().insert(*size);
+        }
+    }
+
     /// The record in the artifact.
     fn text(&self, targets: &[&str]) -> String {
         let left = self.left.join("; ");
         if self.runs == 0 {
-            let why = if left.is_empty() { "the model refuses all random inputs that were tried" } else { &left };
+            let why =
+                if left.is_empty() { "the model refuses all random inputs that were tried" } else { &left };
             return format!("not verified: {why}");
         }
         let mut out = format!(
-            "equal to the interpreter on {} random inputs, with one and two threads, by the code for {}",
+            "equal to the interpreter on {} random inputs, with one and two threads and the code for {}",
             self.runs,
             targets.join(", ")
         );
@@ -92,19 +102,24 @@ pub(crate) fn verify(job: &Job<'_>, artifact: &Artifact) -> Result<String, Vec<D
     let mut budget = if always { u64::MAX } else { BUDGET };
     for (entry, e) in &job.given.entries {
         for (sizes, draws) in plan(model, entry, &e.body, &mut budget, &mut record) {
-            for inputs in draw_inputs(&e.body, &sizes, SEED, draws) {
-                let want = interp::run_bounded(job.given, entry, &inputs);
-                let mut run = Run { entry, sizes: &sizes, inputs, want, target: "" };
-                let mut equal = true;
-                for (target, model) in &models {
-                    run.target = target;
-                    // Inputs that the model itself refuses (an index out of range) say nothing.
-                    equal &= compare(&run.want, entry, model, &run.inputs)
-                        .map_err(|fault| vec![explain(job, &run, &fault)])?;
-                }
-                record.runs += usize::from(equal);
-                for (name, size) in sizes.iter().filter(|_| equal) {
-                    record.sizes.entry(name.clone()).or_default().insert(*size);
+            let mut rng = Rng(SEED);
+            for _ in 0..draws {
+                // inputs that the model itself refuses, as an index out of range is, say nothing: then smaller integers
+                let kinds: &[bool] = if has_integers(&e.body) { &[false, true] } else { &[false] };
+                for &small in kinds {
+                    let Some(inputs) = draw_all(&e.body, &sizes, small, &mut rng) else { break };
+                    let want = interp::run_bounded(job.given, entry, &inputs);
+                    let mut run = Run { entry, sizes: &sizes, inputs, want, target: "" };
+                    let mut equal = true;
+                    for (target, model) in &models {
+                        run.target = target;
+                        equal &= compare(&run.want, entry, model, &run.inputs)
+                            .map_err(|fault| vec![explain(job, &run, &fault)])?;
+                    }
+                    if equal {
+                        record.add(&sizes);
+                        break;
+                    }
                 }
             }
         }
@@ -147,11 +162,11 @@ fn plan(
     let all = tuples(g, SEED);
     let wanted = all.len().min(TRIES);
     for sizes in all {
-        let draws = if out.is_empty() { TRIES } else { 1 };
         // what cannot be bound is refused by both sides, at once
         let work = work(model, entry, g, &sizes).unwrap_or(0).max(1);
-        let draws = draws.min((*budget / work) as usize);
-        if draws > 0 {
+        let several = out.is_empty() && work <= *budget / (2 * TRIES as u64);
+        let draws = if several { TRIES } else { 1 };
+        if work <= *budget {
             *budget -= work * draws as u64;
             out.push((sizes, draws));
         } else if cheapest.as_ref().is_none_or(|c| work < c.0) {
@@ -266,10 +281,18 @@ fn new_nodes(old: &Module, new: &Module, entry: &str) -> Vec<String> {
     let (Some(old), Some(new)) = (old.entries.get(entry), new.entries.get(entry)) else { return Vec::new() };
     let ids: BTreeSet<_> = old.body.ids().into_iter().collect();
     let fresh = new.body.ids().into_iter().filter(|id| !ids.contains(id));
-    let mut places: Vec<String> =
-        fresh.map(|id| new.body.loc(id).place.to_string()).filter(|p| !p.is_empty()).collect();
+    let mut places: Vec<String> = fresh.map(|id| place(&new.body, id)).collect();
     places.dedup();
     places
+}
+
+/// A node in words.
+fn place(g: &Graph, id: NodeId) -> String {
+    let place = g.loc(id).place.to_string();
+    if !place.is_empty() {
+        return place;
+    }
+    format!("a node `{}`", g.op_of(id).map_or("?", |op| op.name()))
 }
 
 fn open(artifact: Artifact) -> Option<Arc<rt::Model>> {
@@ -313,15 +336,16 @@ fn guilty_kernel(job: &Job<'_>, run: &Run<'_>) -> Option<String> {
             want.is_ok() && compare(&want, name, &model, &inputs).is_err()
         };
         if cases(&entry.body, SEED).into_iter().any(differs) {
-            let place = &g.loc(id).place;
-            return Some(format!("the code of the kernel for `{place}` is at fault; the graph is right"));
+            let place = place(g, id);
+            return Some(format!("the code of the kernel for {place} is at fault; the graph is right"));
         }
     }
     None
 }
 
-/// A module of one node of the graph, its operands inputs.
-fn alone(m: &Module, g: &Graph, id: tgc_ir::graph::NodeId) -> Option<Module> {
+/// A module of one node of the graph, its operands inputs. A dim that no operand has of its own comes from an input that
+/// nothing reads.
+fn alone(m: &Module, g: &Graph, id: NodeId) -> Option<Module> {
     let node = g.node(id)?;
     let region = node.regions.first()?;
     let mut out = Graph::new("kernel");
@@ -330,6 +354,11 @@ fn alone(m: &Module, g: &Graph, id: tgc_ir::graph::NodeId) -> Option<Module> {
     for (i, v) in g.operands(id).into_iter().enumerate() {
         let ty: Type = g.ty(v)?.clone();
         operands.push(out.input(&format!("x{i}"), ty, g.loc(v.node)));
+    }
+    let given: BTreeSet<Dim> =
+        operands.iter().filter_map(|v| out.ty(*v)).flat_map(|t| t.shape.clone()).collect();
+    for (name, _) in g.symbols.iter().filter(|(name, _)| !given.contains(&Dim::sym(name))) {
+        out.input(&format!("size of {name}"), Type::new(DType::U8, vec![Dim::sym(name)]), Loc::default());
     }
     let made = out.add(node.op.clone(), &operands, vec![region.clone()], g.loc(id)).ok()?;
     for r in 0..node.results.len() {

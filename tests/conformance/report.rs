@@ -51,7 +51,9 @@ pub fn judge_reported(rows: &[Row]) -> Result<(), String> {
     };
     let wrong = rows.iter().filter(|r| !right(r));
     let lines: Vec<String> = wrong
-        .map(|r| format!("{}: {} is right, found {:?}; with symbols {:?}", r.name, r.tier, r.fixed, r.dynamic))
+        .map(|r| {
+            format!("{}: {} is right, found {:?}; with symbols {:?}", r.name, r.tier, r.fixed, r.dynamic)
+        })
         .collect();
     if lines.is_empty() { Ok(()) } else { Err(lines.join("\n")) }
 }

@@ -61,6 +61,16 @@ fn usage() {
 }
 
 #[test]
+fn differences_end_with_exit_code_1() {
+    let (mlp, other) = (prepared("models/made/mlp.onnx"), prepared("models/made/guards.onnx"));
+    let said = ok(tgc().arg("diff").arg(&mlp).arg(artifact("models/made/mlp.onnx")));
+    assert!(said.ends_with("no difference\n"), "{said}");
+    fails(tgc().arg("diff").arg(&mlp).arg(&other), 1, &[]);
+    fails(tgc().arg("diff").arg(&mlp).arg("no/such/file.tgc"), 1, &["no/such/file.tgc"]);
+    fails(tgc().arg("diff").arg(&mlp).arg(&other).arg("--atol=-1"), 2, &["--atol"]);
+}
+
+#[test]
 fn inputs_of_a_run() {
     let dir = scratch("inputs");
     let m = artifact("models/made/mlp.onnx");
