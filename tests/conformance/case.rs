@@ -6,7 +6,11 @@ use std::sync::Arc;
 use tgc::frontend::onnx::{ImportOptions, Imported, import_bytes, tensor_file};
 use tgc::ir::accuracy::within;
 use tgc::ir::diag::Diag;
+use tgc::ir::graph::{NodeId, Value};
 use tgc::ir::interp::{Bounded, run_bounded};
+use tgc::ir::module::Module;
+use tgc::ir::ops::Op;
+use tgc::ir::scalar::Scalar;
 use tgc::ir::tensor::{Data, Tensor};
 use tgc::ir::types::DType;
 use tgc::runtime as rt;
@@ -71,15 +75,7 @@ impl Case {
     }
 
     fn guarded(&self, how: Symbols) -> Outcome {
-        let run = std::panic::AssertUnwindSafe(|| self.one(how));
-        std::panic::catch_unwind(run).unwrap_or_else(|p| {
-            let said = p.downcast_ref::<String>().map(String::as_str).or(p.downcast_ref::<&str>().copied());
-            Outcome::Crash(format!("a panic: {}", said.unwrap_or("without words")))
-        })
-    }
-
-    fn one(&self, how: Symbols) -> Outcome {
-        self.steps(how).unwrap_or_else(|o| o)
+        guarded(&|| self.steps(how).unwrap_or_else(|o| o))
     }
 
     fn steps(&self, how: Symbols) -> Result<Outcome, Outcome> {
@@ -128,6 +124,46 @@ impl Case {
         let files: Vec<PathBuf> = (0..).map(path).take_while(|p| p.exists()).collect();
         files.iter().map(|p| Ok(tensor_file(p)?.1)).collect()
     }
+}
+
+/// A published network with made-up weights: `light_NAME.onnx` with `light_NAME_output_0.pb` beside it. There is no stored
+/// input, as the output does not depend on it. Only compiled code runs it: the interpreter would take minutes.
+pub fn light(suite: &Path, name: &str) -> Outcome {
+    let run = || {
+        let refused = |d: Vec<Diag>| Outcome::Refused(words(&d));
+        let at = |file: String| suite.join("light").join(file);
+        let file = std::fs::read(at(format!("{name}.onnx"))).map_err(|e| Outcome::Crash(e.to_string()))?;
+        let Imported { mut module, .. } =
+            import_bytes(file.into(), None, &ImportOptions::default()).map_err(refused)?;
+        let build = BuildOptions { targets: vec!["native".into()], jobs: 1, ..BuildOptions::default() };
+        let artifact = tgc::build(&mut module, &build, &mut |_| {}, &|| ()).map_err(refused)?;
+        let stored = tensor_file(&at(format!("{name}_output_0.pb"))).map_err(|d| refused(vec![d]))?.1;
+        let wrong = |e: String| Outcome::Wrong(format!("compiled: {e}"));
+        let got = compiled(&artifact, "main", &ones(&module)).map_err(wrong)?;
+        compare(got.iter(), &[stored], false).map_err(wrong)?;
+        Ok(Outcome::Pass)
+    };
+    guarded(&|| run().unwrap_or_else(|o| o))
+}
+
+/// Inputs of the module's sizes, all elements 1.
+fn ones(module: &Module) -> Vec<Tensor> {
+    let g = &module.entries["main"].body;
+    let one = |&node: &NodeId| {
+        let Some(Op::Input(input)) = g.op_of(node) else { return None };
+        let t = g.ty(Value { node, result: 0 })?;
+        let shape: Vec<usize> = t.shape.iter().map(|d| d.as_const()).map(|n| n.unwrap_or(1) as usize).collect();
+        let fill = (0..shape.iter().product()).map(|_| Scalar::from_int(t.dtype, 1)).collect::<Vec<_>>();
+        input.default.is_none().then(|| Tensor::from_scalars(t.dtype, &shape, fill))
+    };
+    g.inputs().iter().filter_map(one).collect()
+}
+
+fn guarded(run: &dyn Fn() -> Outcome) -> Outcome {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_or_else(|p| {
+        let said = p.downcast_ref::<String>().map(String::as_str).or(p.downcast_ref::<&str>().copied());
+        Outcome::Crash(format!("a panic: {}", said.unwrap_or("without words")))
+    })
 }
 
 /// The first diagnostic in a line.

@@ -177,8 +177,8 @@ fn page(rows: &[Row]) -> String {
          (relative and\nabsolute 1e-4 and 1e-6 in f32, exact in integers) and with each other (within the error bound). Refused: a \
          diagnostic before\nanything runs. With inputs fixed: the suite feeds operands such as axes and shapes as data; those that \
          must be known are\ngiven with `--const`. With symbols: the cases that pass, with the sizes of their inputs as symbols, each axis its own \
-         where that is\naccepted, else equal sizes as one, else the first axis only; a case without an input with sizes has none.\n\n\
-         | tier | cases | pass | refused | wrong | crash | with symbols: pass | refused | wrong or crash | none |\n\
+         where that is\naccepted, else equal sizes as one, else the first axis only; a case without an input with sizes has none. The light networks\nhave no stored input (their output does not depend on it) and are run by compiled code only.\n\n\
+         | tier | cases | pass | of these with inputs fixed | refused | wrong | crash | with symbols: pass | refused | wrong or crash | none |\n\
          |---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for (name, c) in &tiers {
