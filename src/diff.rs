@@ -87,12 +87,13 @@ impl Differences {
 }
 
 impl Side {
-    /// True for a file that begins as an artifact does.
-    pub fn is_artifact(path: &Path) -> bool {
-        use std::io::Read;
-        let mut head = [0; rt::MAGIC.len()];
-        let read = std::fs::File::open(path).and_then(|mut f| f.read_exact(&mut head));
-        read.is_ok() && head == rt::MAGIC
+    /// Opens an artifact; None for a file that is none.
+    pub fn artifact(path: &Path) -> Option<Result<Side, rt::Error>> {
+        match rt::Model::open(path) {
+            Ok(model) => Some(Ok(Side::Artifact(model))),
+            Err(e) if e.faults.iter().any(|f| f.code == rt::Code::NotArtifact) => None,
+            Err(e) => Some(Err(e)),
+        }
     }
 
     fn entries(&self) -> Vec<String> {

@@ -162,8 +162,7 @@ fn plan(
     let all = tuples(g, SEED);
     let wanted = all.len().min(TRIES);
     for sizes in all {
-        // what cannot be bound is refused by both sides, at once
-        let work = work(model, entry, g, &sizes).unwrap_or(0).max(1);
+        let work = work(model, entry, &sizes).max(1);
         let several = out.is_empty() && work <= *budget / (2 * TRIES as u64);
         let draws = if several { TRIES } else { 1 };
         if work <= *budget {
@@ -187,14 +186,21 @@ fn plan(
     out
 }
 
-fn work(model: &Arc<rt::Model>, entry: &str, g: &Graph, sizes: &Sizes) -> Option<u64> {
-    let mut session = session(model, entry, 1).ok()?;
-    let names: Vec<String> = session.entry().inputs.iter().map(|p| p.name.clone()).collect();
-    let shapes = input_shapes(g, sizes)?;
-    let named: Vec<(&str, &[usize])> =
-        names.iter().map(String::as_str).zip(shapes.iter().map(Vec::as_slice)).collect();
-    session.bind(&named).ok()?;
-    Some(session.work())
+/// Operations on elements and bytes moved by all launches of a run, as far as sizes of inputs tell.
+fn work(model: &rt::Model, entry: &str, sizes: &Sizes) -> u64 {
+    let m = model.manifest();
+    let Some(e) = m.entries.iter().find(|e| e.name == entry) else { return 0 };
+    let syms: Vec<Option<i64>> = e.symbols.iter().map(|s| sizes.get(&s.name).copied()).collect();
+    let chosen = |v: &&rt::Variant| v.when.as_ref().is_none_or(|p| p.eval(&syms) == Ok(true));
+    let Some(Ok(program)) = e.variants.iter().find(chosen).map(|v| &v.body) else { return 0 };
+    let launch = |step: &rt::Step| {
+        let rt::Step::Launch { kernel, dims, .. } = step else { return 0 };
+        let values: Vec<Option<i64>> = dims.iter().map(|d| d.eval(&syms).ok()).collect();
+        let k = &m.kernels[*kernel as usize];
+        let count = |f: &rt::Expr| f.eval(&values).ok().and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+        count(&k.flops).saturating_add(count(&k.bytes))
+    };
+    program.segments.iter().flat_map(|s| &s.steps).map(launch).fold(0, u64::saturating_add)
 }
 
 /// The diagnostic for a difference: what, at which sizes, and whose fault.

@@ -75,7 +75,8 @@ fn what_artifacts_hold_is_compared() {
 
 #[test]
 fn another_interface_is_told() {
-    let renamed = between(&side(TEXT), &side(&TEXT.replace("%x: ", "%z: ").replace("matmul %x", "matmul %z")));
+    let renamed =
+        between(&side(TEXT), &side(&TEXT.replace("%x: ", "%z: ").replace("matmul %x", "matmul %z")));
     assert_eq!(renamed.interface, ["only A: input `x`: f32[n, 3]", "only B: input `z`: f32[n, 3]"]);
     assert!(!renamed.same() && renamed.refused[0].contains("the same inputs"), "{renamed:?}");
     let pinned = TEXT.replace("[n, ", "[4, ");

@@ -112,6 +112,16 @@ def with_weight(dims, raw):
     return relu_of(value('x', [2, 3]), [raw_weight('w', dims, raw)], nodes)
 
 
+def odd_names(first, second):
+    """Names that only ONNX allows: spaces, slashes, signs of other scripts; an input as an output."""
+    nodes = [
+        helper.make_node('Relu', ['x/0:é b'], ['::hidden 1'], name=first),
+        helper.make_node('Neg', ['::hidden 1'], ['y"[0]\\'], name=second),
+    ]
+    inputs = [value('x/0:é b', ['größe n', 3]), value('same', [2])]
+    return model('odd "name"', nodes, inputs, [value('y"[0]\\', None), value('::hidden 1', None), value('same', [2])])
+
+
 def wrong():
     """name -> bytes of models that must be refused with a diagnostic, never by a panic or by using up memory."""
     def node(op, inputs, outputs, **attributes):
@@ -161,6 +171,7 @@ def main():
     good = {
         'mlp.onnx': mlp(), 'guards.onnx': guards(), 'gather.onnx': gather(),
         'default_input.onnx': default_input(8), 'constant_input.onnx': default_input(3),
+        'odd_names.onnx': odd_names('n\n1', ''), 'duplicate_names.onnx': odd_names('n', 'n'),
         'external.onnx': external_weight('weights.bin'), 'weights.bin': np.arange(6, dtype='<f4').tobytes(),
     }
     for name, data in good.items():

@@ -49,5 +49,5 @@ pub use {
     session::{Session, SessionOptions},
     tensor::Tensor,
     threads::Pool,
-    write::{MAGIC, Section, write, write_file},
+    write::{Section, write, write_file},
 };

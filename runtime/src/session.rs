@@ -202,14 +202,6 @@ impl Session {
         self.memory.held(self.memory.arena.len() as u64, self.memory.scratch.len() as u64)
     }
 
-    /// Operations on elements and bytes moved by one run on the bound shapes, added; what waits for data is not counted, nor
-    /// what has no formula.
-    pub fn work(&self) -> u64 {
-        let costs = self.current().ok().and_then(|b| b.first.as_ref()).map_or(&[][..], |r| &r.costs);
-        let one = |c: &bind::Cost| c.flops.unwrap_or(0).saturating_add(c.bytes.unwrap_or(0));
-        costs.iter().map(one).fold(0, u64::saturating_add)
-    }
-
     /// Runs the entry on the bound shapes, buffers in the entry's order: dense row-major, aligned to their elements. An input
     /// bound to its default is `None`. The borrows see to it that outputs overlap neither inputs nor each other. What is in
     /// the outputs after an error is unspecified. Sizes that depend on data need

@@ -21,8 +21,7 @@ use crate::error::{Code, Error};
 use crate::format::{Manifest, WeightDecl};
 use crate::validate;
 
-/// The first bytes of an artifact.
-pub const MAGIC: [u8; 8] = *b"\x7fTGCART\n";
+pub(crate) const MAGIC: [u8; 8] = *b"\x7fTGCART\n";
 pub(crate) const FORMAT_VERSION: u32 = 2;
 pub(crate) const HEADER: usize = 32;
 pub(crate) const ROW: usize = 32;

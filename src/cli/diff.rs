@@ -3,7 +3,6 @@
 use super::{Failure, print};
 use clap::Args;
 use std::path::{Path, PathBuf};
-use tgc::runtime as rt;
 use tgc::{ConstOption, Differences, DimOption, LoadOptions, OutputDiff, Side, Tolerance};
 
 #[derive(Args)]
@@ -44,9 +43,8 @@ pub fn run(a: &DiffArgs) -> Result<(), Failure> {
 }
 
 fn side(path: &Path, a: &DiffArgs) -> Result<Side, Failure> {
-    if Side::is_artifact(path) {
-        let model = rt::Model::open(path).map_err(|e| Failure::Io(e.to_string()))?;
-        return Ok(Side::Artifact(model));
+    if let Some(opened) = Side::artifact(path) {
+        return opened.map_err(|e| Failure::Io(e.to_string()));
     }
     let options = LoadOptions { dims: a.dims.clone(), constants: a.constants.clone() };
     let (module, warnings) = tgc::load(path, &options).map_err(|d| Failure::of_file(d, path))?;

@@ -152,7 +152,8 @@ fn ones(module: &Module) -> Vec<Tensor> {
     let one = |&node: &NodeId| {
         let Some(Op::Input(input)) = g.op_of(node) else { return None };
         let t = g.ty(Value { node, result: 0 })?;
-        let shape: Vec<usize> = t.shape.iter().map(|d| d.as_const()).map(|n| n.unwrap_or(1) as usize).collect();
+        let shape: Vec<usize> =
+            t.shape.iter().map(|d| d.as_const()).map(|n| n.unwrap_or(1) as usize).collect();
         let fill = (0..shape.iter().product()).map(|_| Scalar::from_int(t.dtype, 1)).collect::<Vec<_>>();
         input.default.is_none().then(|| Tensor::from_scalars(t.dtype, &shape, fill))
     };

@@ -1,7 +1,8 @@
 //! Real and made models: golden outputs and ONNX Runtime, several sizes of each dynamic dim from one artifact.
 
-use crate::support::{MAGIKA, same_as_golden, same_as_onnx_runtime};
+use crate::support::{MAGIKA, ok, prepared, same_as_golden, same_as_onnx_runtime, scratch, tgc};
 use crate::tolerance as tol;
+use std::path::Path;
 
 pub const CLS: &str =
     "models/rapidocr-onnxruntime-1.4.4/rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx";
@@ -123,4 +124,34 @@ fn external_weights_and_defaults() {
     same_as_onnx_runtime("models/made/external.onnx", &[], &[], tol::EXACT);
     same_as_onnx_runtime("models/made/default_input.onnx", &[("n", 2)], &[], tol::EXACT);
     same_as_onnx_runtime("models/made/constant_input.onnx", &[("n", 2)], &[], tol::EXACT);
+}
+
+#[test]
+fn odd_and_duplicate_names() {
+    same_as_onnx_runtime("models/made/odd_names.onnx", &[("größe n", 4)], &[], tol::EXACT);
+    // ONNX Runtime takes no two nodes of one name
+    let out = scratch("duplicate").join("m.tgc");
+    ok(tgc()
+        .args(["build", "--verify"])
+        .arg(prepared("models/made/duplicate_names.onnx"))
+        .arg("-o")
+        .arg(out));
+}
+
+#[test]
+fn external_weights_are_found_from_any_working_directory() {
+    let dir = scratch("elsewhere");
+    let model = dir.join("sub");
+    std::fs::create_dir_all(&model).unwrap();
+    for file in ["external.onnx", "weights.bin"] {
+        std::fs::copy(prepared("models/made").join(file), model.join(file)).unwrap();
+    }
+    let built = |from: &Path, path: &Path| {
+        let out = dir.join("m.tgc");
+        ok(tgc().current_dir(from).arg("build").arg(path).arg("-o").arg(&out));
+        std::fs::read(out).unwrap()
+    };
+    let here = built(&model, Path::new("external.onnx"));
+    assert_eq!(here, built(&dir, Path::new("sub/external.onnx")));
+    assert_eq!(here, built(Path::new("/"), &model.join("external.onnx")));
 }
