@@ -8,7 +8,7 @@ use crate::bind::{self, Binder, Layout, Loc, Ready};
 use crate::claims::Claims;
 use crate::error::{Code, Error, Fault};
 use crate::exec::{self, Pointers, Progress, StepTime, Timed, Unwatched, Watch};
-use crate::format::{Entry, Program};
+use crate::format::{Entry, Port, Program};
 use crate::load::Model;
 use crate::tensor::{AlignedBytes, Tensor, byte_len};
 use crate::threads::Pool;
@@ -16,6 +16,7 @@ use crate::validate::state_len;
 
 /// How many bindings a session keeps.
 const CACHED: usize = 8;
+const ONE_EACH: &str = "give one buffer for each, in the entry's order";
 
 /// Choices for a session.
 #[derive(Clone, Default)]
@@ -205,7 +206,7 @@ impl Session {
     /// Runs the entry on the bound shapes, buffers in the entry's order: dense row-major, aligned to their elements. An input
     /// bound to its default is `None`. The borrows see to it that outputs overlap neither inputs nor each other. What is in
     /// the outputs after an error is unspecified. Sizes that depend on data need
-    /// `run_owned`.
+    /// `run_bound` or `run_owned`.
     pub fn run(&mut self, inputs: &[Option<&[u8]>], outputs: &mut [&mut [u8]]) -> Result<(), Error> {
         self.set_buffers(inputs, outputs)?;
         self.execute(None, &mut Unwatched)
@@ -222,15 +223,12 @@ impl Session {
         self.execute(None, &mut Timed(each))
     }
 
-    fn set_buffers(&mut self, inputs: &[Option<&[u8]>], outputs: &mut [&mut [u8]]) -> Result<(), Error> {
-        self.check_buffers(inputs, outputs)?;
-        for (p, b) in self.inputs.iter_mut().zip(inputs) {
-            *p = b.map_or(Ptr::NONE, |b| Ptr(b.as_ptr().cast_mut()));
-        }
-        for (p, b) in self.outputs.iter_mut().zip(outputs) {
-            *p = Ptr(b.as_mut_ptr());
-        }
-        Ok(())
+    /// As `run`, and makes the outputs, also those whose shapes depend on data; they come in the entry's order, with their
+    /// names.
+    pub fn run_bound(&mut self, inputs: &[Option<&[u8]>]) -> Result<Vec<(String, Tensor)>, Error> {
+        self.check_inputs(inputs)?;
+        self.set_inputs(inputs.iter().copied());
+        self.make()
     }
 
     /// Binds to the shapes of these tensors and runs; outputs come in the entry's order, with their names.
@@ -247,9 +245,12 @@ impl Session {
         Error::collect(wrong.collect())?;
         let shapes: Vec<Option<&[usize]>> = found.iter().map(|t| t.map(|t| t.shape())).collect();
         self.bind_ordered(&shapes)?;
-        for (p, t) in self.inputs.iter_mut().zip(&found) {
-            *p = t.map_or(Ptr::NONE, |t| Ptr(t.bytes().as_ptr().cast_mut()));
-        }
+        self.set_inputs(found.iter().map(|t| t.map(|t| t.bytes())));
+        self.make()
+    }
+
+    /// Runs on the inputs that are set, into outputs made for them.
+    fn make(&mut self) -> Result<Vec<(String, Tensor)>, Error> {
         self.outputs.fill(Ptr::NONE);
         let mut made: Vec<Option<Tensor>> = self.outputs.iter().map(|_| None).collect();
         self.execute(Some(&mut made), &mut Unwatched)?;
@@ -258,16 +259,36 @@ impl Session {
         Ok(named.collect())
     }
 
-    fn check_buffers(&self, inputs: &[Option<&[u8]>], outputs: &mut [&mut [u8]]) -> Result<(), Error> {
-        let (binding, entry) = (self.current()?, self.entry());
-        let refuse = |text: String, help: &str| Err(Error::new(Code::CallerBuffer, text, help));
+    fn set_buffers(&mut self, inputs: &[Option<&[u8]>], outputs: &mut [&mut [u8]]) -> Result<(), Error> {
+        let entry = self.entry();
         if inputs.len() != entry.inputs.len() || outputs.len() != entry.outputs.len() {
             let (i, o) = (entry.inputs.len(), entry.outputs.len());
             let text =
                 format!("{} inputs and {} outputs given, allowed {i} and {o}", inputs.len(), outputs.len());
-            return refuse(text, "give one buffer for each, in the entry's order");
+            return Err(Error::new(Code::CallerBuffer, text, ONE_EACH));
         }
-        let aligned = |b: &[u8], size: usize| b.is_empty() || b.as_ptr().addr().is_multiple_of(size);
+        self.check_inputs(inputs)?;
+        self.check_outputs(outputs)?;
+        self.set_inputs(inputs.iter().copied());
+        for (p, b) in self.outputs.iter_mut().zip(outputs) {
+            *p = Ptr(b.as_mut_ptr());
+        }
+        Ok(())
+    }
+
+    fn set_inputs<'a>(&mut self, inputs: impl Iterator<Item = Option<&'a [u8]>>) {
+        for (p, b) in self.inputs.iter_mut().zip(inputs) {
+            *p = b.map_or(Ptr::NONE, |b| Ptr(b.as_ptr().cast_mut()));
+        }
+    }
+
+    fn check_inputs(&self, inputs: &[Option<&[u8]>]) -> Result<(), Error> {
+        let (binding, entry) = (self.current()?, self.entry());
+        let refuse = |text: String, help: &str| Err(Error::new(Code::CallerBuffer, text, help));
+        if inputs.len() != entry.inputs.len() {
+            let text = format!("{} inputs given, allowed {}", inputs.len(), entry.inputs.len());
+            return refuse(text, ONE_EACH);
+        }
         for (i, (p, b)) in entry.inputs.iter().zip(inputs).enumerate() {
             if b.is_some() != binding.shapes[i].is_some() {
                 return refuse(
@@ -280,15 +301,21 @@ impl Session {
                 let text = format!("input `{}` has {} bytes, allowed {}", p.name, b.len(), binding.bytes[i]);
                 return refuse(text, "give the dense elements of the bound shape");
             }
-            if !aligned(b, p.dtype.size()) {
+            if !aligned(b, p) {
                 return refuse(format!("input `{}` is not aligned to its elements", p.name), "copy it");
             }
         }
+        Ok(())
+    }
+
+    fn check_outputs(&self, outputs: &[&mut [u8]]) -> Result<(), Error> {
+        let (binding, entry) = (self.current()?, self.entry());
+        let refuse = |text: String, help: &str| Err(Error::new(Code::CallerBuffer, text, help));
         for (i, (p, b)) in entry.outputs.iter().zip(outputs).enumerate() {
             let Some(shape) = &binding.outputs[i] else {
                 return refuse(
                     format!("the shape of output `{}` depends on data", p.name),
-                    "use `run_owned`",
+                    "use `run_owned` or `run_bound`",
                 );
             };
             let len = byte_len(p.dtype, shape);
@@ -296,7 +323,7 @@ impl Session {
                 let text = format!("output `{}` has {} bytes, its shape is {shape:?}", p.name, b.len());
                 return refuse(text, "give room for exactly the elements");
             }
-            if !aligned(b, p.dtype.size()) {
+            if !aligned(b, p) {
                 return refuse(format!("output `{}` is not aligned to its elements", p.name), "copy it");
             }
         }
@@ -348,6 +375,10 @@ impl Session {
         let (syms, guards, layout) = (binding.syms.clone(), binding.guards.clone(), binding.layout.clone());
         exec::run_rest(&binder, next, Progress { syms, guards, layout }, &mut at, made, &self.pool, watch)
     }
+}
+
+fn aligned(bytes: &[u8], port: &Port) -> bool {
+    bytes.is_empty() || bytes.as_ptr().addr().is_multiple_of(port.dtype.size())
 }
 
 fn program(entry: &Entry, variant: usize) -> Result<&Program, Error> {

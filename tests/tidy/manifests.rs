@@ -9,6 +9,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("tgc-proto-regen", &[]),
     ("tgc-runtime", &[]),
     ("tgc-run", &["tgc-runtime"]),
+    ("tgc-capi", &["tgc-runtime"]),
     ("filetype", &["tgc-runtime"]),
     ("peers", &[]),
     ("tgc-frontend", &["tgc-ir", "tgc-proto"]),

@@ -143,6 +143,66 @@ pub fn simple() -> Manifest {
     })
 }
 
+/// `forward(x [k]) -> y [n], z [k]` with n = x[0] + 1: y[i] = 2 * (10 + i), z = x + 1 kept across the segments.
+pub fn by_data() -> Manifest {
+    let eight = |s| mul(&[sym(s), Expr::Const(8)]);
+    let buffers = vec![
+        buffer("x", BufferKind::Input(0), eight(0), 0, 1),
+        buffer("len", BufferKind::Temp, Expr::Const(8), 0, 0),
+        buffer("keep", BufferKind::Temp, eight(0), 1, 4),
+        buffer("t", BufferKind::Temp, eight(1), 2, 3),
+        buffer("y", BufferKind::Output(0), eight(1), 3, 3),
+        buffer("z", BufferKind::Output(1), eight(0), 4, 4),
+    ];
+    let first = vec![launch(ADD1, &[0, 2], &[sym(0)]), launch(HEAD, &[2, 1], &[])];
+    let mut buffers = buffers;
+    (buffers[1].first, buffers[1].last, buffers[2].first) = (1, 1, 0);
+    let second = vec![
+        launch(IOTA, &[3], &[Expr::Const(10), sym(1)]),
+        launch(ADD, &[3, 3, 4], &[sym(1)]),
+        Step::Copy { src: 2, dst: 5, bytes: eight(0) },
+    ];
+    let segments = vec![
+        Segment { binds: vec![], steps: first },
+        Segment { binds: vec![Bind { symbol: 1, buffer: 1 }], steps: second },
+    ];
+    manifest(Entry {
+        name: "forward".into(),
+        symbols: vec![symbol("k", 1, 100), symbol("n", 0, 100_000)],
+        inputs: vec![port("x", &[sym(0)])],
+        outputs: vec![port("y", &[sym(1)]), port("z", &[sym(0)])],
+        variants: vec![Variant { when: None, body: Ok(Program { buffers, segments }) }],
+        ..Entry::default()
+    })
+}
+
+pub fn weight(name: &str, dims: &[u64]) -> WeightDecl {
+    let dtype = DType::I64;
+    WeightDecl { name: name.into(), dtype, dims: dims.to_vec(), offset: 0, blocks: vec![] }
+}
+
+/// `forward(a [n], optional) -> y`: y = a + w. With the values of its weights.
+pub fn with_default() -> (Manifest, Vec<Vec<i64>>) {
+    let bytes = mul(&[sym(0), Expr::Const(8)]);
+    let buffers = vec![
+        buffer("a", BufferKind::Input(0), bytes.clone(), 0, 0),
+        buffer("w", BufferKind::Weight(1), Expr::Const(24), 0, 0),
+        buffer("y", BufferKind::Output(0), bytes, 0, 0),
+    ];
+    let mut a = port("a", &[sym(0)]);
+    a.default = Some(0);
+    let mut m = manifest(Entry {
+        name: "forward".into(),
+        symbols: vec![symbol("n", 1, 3)],
+        inputs: vec![a],
+        outputs: vec![port("y", &[sym(0)])],
+        variants: program(buffers, vec![launch(ADD, &[0, 1, 2], &[sym(0)])]),
+        ..Entry::default()
+    });
+    m.weights = vec![weight("a.default", &[2]), weight("w", &[3])];
+    (m, vec![vec![1, 2], vec![10, 20, 30]])
+}
+
 pub fn bytes_of(values: &[i64]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_le_bytes()).collect()
 }

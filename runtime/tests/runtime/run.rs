@@ -145,31 +145,10 @@ fn writing_an_undeclared_state_is_refused() {
     assert!(e.to_string().contains("writes buffer `s`, which is read-only"), "{e}");
 }
 
-fn weight(name: &str, dims: &[u64]) -> WeightDecl {
-    let dtype = tgc_runtime::DType::I64;
-    WeightDecl { name: name.into(), dtype, dims: dims.to_vec(), offset: 0, blocks: vec![] }
-}
-
 #[test]
 fn inputs_with_a_default_may_be_left_out_and_weights_are_read() {
-    let bytes = mul(&[sym(0), Expr::Const(8)]);
-    let buffers = vec![
-        buffer("a", BufferKind::Input(0), bytes.clone(), 0, 0),
-        buffer("w", BufferKind::Weight(1), Expr::Const(24), 0, 0),
-        buffer("y", BufferKind::Output(0), bytes, 0, 0),
-    ];
-    let mut a = port("a", &[sym(0)]);
-    a.default = Some(0);
-    let mut m = manifest(Entry {
-        name: "forward".into(),
-        symbols: vec![symbol("n", 1, 3)],
-        inputs: vec![a],
-        outputs: vec![port("y", &[sym(0)])],
-        variants: program(buffers, vec![launch(ADD, &[0, 1, 2], &[sym(0)])]),
-        ..Entry::default()
-    });
-    m.weights = vec![weight("a.default", &[2]), weight("w", &[3])];
-    let model = load(&build_with(&m, &[vec![1, 2], vec![10, 20, 30]])).unwrap();
+    let (m, weights) = with_default();
+    let model = load(&build_with(&m, &weights)).unwrap();
     model.check_weights().unwrap();
     let mut s = Session::new(&model, "forward", &with_threads(1)).unwrap();
     assert_eq!(values(&s.run_owned(&[]).unwrap()[0].1), [11, 22]);

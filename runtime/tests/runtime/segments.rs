@@ -8,39 +8,6 @@ fn options() -> SessionOptions {
     SessionOptions { threads: Some(2), ..SessionOptions::default() }
 }
 
-/// `forward(x [k]) -> y [n], z [k]` with n = x[0] + 1: y[i] = 2 * (10 + i), z = x + 1 kept across the segments.
-fn by_data() -> Manifest {
-    let eight = |s| mul(&[sym(s), Expr::Const(8)]);
-    let buffers = vec![
-        buffer("x", BufferKind::Input(0), eight(0), 0, 1),
-        buffer("len", BufferKind::Temp, Expr::Const(8), 0, 0),
-        buffer("keep", BufferKind::Temp, eight(0), 1, 4),
-        buffer("t", BufferKind::Temp, eight(1), 2, 3),
-        buffer("y", BufferKind::Output(0), eight(1), 3, 3),
-        buffer("z", BufferKind::Output(1), eight(0), 4, 4),
-    ];
-    let first = vec![launch(ADD1, &[0, 2], &[sym(0)]), launch(HEAD, &[2, 1], &[])];
-    let mut buffers = buffers;
-    (buffers[1].first, buffers[1].last, buffers[2].first) = (1, 1, 0);
-    let second = vec![
-        launch(IOTA, &[3], &[Expr::Const(10), sym(1)]),
-        launch(ADD, &[3, 3, 4], &[sym(1)]),
-        Step::Copy { src: 2, dst: 5, bytes: eight(0) },
-    ];
-    let segments = vec![
-        Segment { binds: vec![], steps: first },
-        Segment { binds: vec![Bind { symbol: 1, buffer: 1 }], steps: second },
-    ];
-    manifest(Entry {
-        name: "forward".into(),
-        symbols: vec![symbol("k", 1, 100), symbol("n", 0, 100_000)],
-        inputs: vec![port("x", &[sym(0)])],
-        outputs: vec![port("y", &[sym(1)]), port("z", &[sym(0)])],
-        variants: vec![Variant { when: None, body: Ok(Program { buffers, segments }) }],
-        ..Entry::default()
-    })
-}
-
 #[test]
 fn later_segments_grow_the_arena_and_keep_what_lives() {
     let model = load(&build(&by_data())).unwrap();
@@ -66,6 +33,16 @@ fn data_dependent_outputs_need_owned_runs() {
     let (x, mut y, mut z) = (tensor(&[1], &[1]), tensor(&[2], &[0; 2]), tensor(&[1], &[0]));
     let e = s.run(&[Some(x.bytes())], &mut [y.bytes_mut(), z.bytes_mut()]).unwrap_err();
     assert!(e.to_string().contains("depends on data"), "{e}");
+    let e = s.run_bound(&[]).unwrap_err();
+    assert!(e.to_string().contains("0 inputs given, allowed 1"), "{e}");
+    let e = s.run_bound(&[Some(&x.bytes()[1..])]).unwrap_err();
+    assert!(e.to_string().contains("input `x` has 7 bytes, allowed 8"), "{e}");
+    for n in [1i64, 40, 3] {
+        let x = tensor(&[1], &[n]);
+        let out = s.run_bound(&[Some(x.bytes())]).unwrap();
+        assert_eq!(values(&out[0].1), (0..=n).map(|i| 2 * (10 + i)).collect::<Vec<_>>());
+        assert_eq!((out[1].0.as_str(), values(&out[1].1)), ("z", vec![n + 1]));
+    }
 }
 
 #[test]
