@@ -2,6 +2,7 @@
 //! `./test` prepares under target/ (Python tools, models). Nothing here calls the compiler as a library.
 
 mod artifacts;
+mod c_program;
 mod figures;
 mod models;
 mod shared;

@@ -89,7 +89,7 @@ pub fn artifact(model: &str) -> PathBuf {
 pub const MAGIKA: &str = "models/magika-1.0.3/magika/models/standard_v3_3/model.onnx";
 
 /// Compares two .npz files under a model's tolerance.
-fn compare(got: &Path, want: &Path, tolerance: Tolerance) {
+pub fn compare(got: &Path, want: &Path, tolerance: Tolerance) {
     let mut c = python("npz_compare.py");
     c.arg(got).arg(want);
     for (output, rtol, atol) in tolerance {

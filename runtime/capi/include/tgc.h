@@ -24,7 +24,8 @@
  * needed, sizes and counts that do not fit, names that do not exist or are not UTF-8 are errors like any other. Whatever
  * fails leaves its model and session as usable as before (a failed bind leaves the session unbound). Results through
  * pointers are set to NULL or left alone. What C does not let a library check remains the caller's duty: that pointers
- * point to as much as is said, that texts end with a 0 byte, that a handle is not used after it was closed.
+ * point to as much as is said, that texts end with a 0 byte, that a handle is not used after it was closed. Where not even
+ * a few hundred bytes of memory can be had, the process ends; memory for tensors that cannot be had is TGC_ERROR_MEMORY.
  *
  * Ownership. Who opens a model or session closes it; closing NULL does nothing. A session keeps what it needs of its model:
  * the two may be closed in either order. Descriptions (tgc_entry and what it points to) are the library's, read-only, and
@@ -106,7 +107,7 @@ enum {
     TGC_ERROR_THREADS = 21,
     /* A function was called wrongly: NULL, an index or count out of range, a text that is not UTF-8, nothing bound. */
     TGC_ERROR_USAGE = 22,
-    /* A bug in the runtime, caught. The session it happened in refuses further calls: close it. */
+    /* A bug in the runtime, caught; its place is on stderr. The session it happened in refuses further calls: close it. */
     TGC_ERROR_BUG = 201
 };
 

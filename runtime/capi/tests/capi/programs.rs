@@ -29,6 +29,24 @@ fn the_header_alone_is_strict_c_and_cpp() {
     }
 }
 
+/// The code in the header's first comment, and the example program.
+#[test]
+fn examples_are_strict_c() {
+    let header = std::fs::read_to_string(root().join("include/tgc.h")).unwrap();
+    let shown = header.split("*/").next().unwrap().lines().filter_map(|l| l.strip_prefix(" *     "));
+    let body: Vec<&str> = shown.collect();
+    assert!(body.len() > 10, "{body:?}");
+    let source = scratch("examples").join("shown.c");
+    let text = format!(
+        "#include <stdio.h>\n#include <tgc.h>\nint main(void) {{\n{}\nreturn 0;\n}}\n",
+        body.join("\n")
+    );
+    std::fs::write(&source, text).unwrap();
+    for file in [source, root().join("../../examples/c/run.c")] {
+        ok(strict("cc", "c99").arg("-fsyntax-only").arg(file));
+    }
+}
+
 #[test]
 fn all_that_the_header_promises() {
     for link in [Link::Static, Link::Dynamic] {
