@@ -13,21 +13,28 @@ use crate::describe::Descriptions;
 use crate::session::{Input, Output};
 use crate::status::Failure;
 
+#[inline(always)]
 fn checked<T>(at: *const T, name: impl Display) -> Result<(), Failure> {
-    if at.is_null() {
-        return Err(Failure::usage(format!("`{name}` is NULL"), "give what tgc.h asks for there"));
-    }
-    if !at.is_aligned() {
-        let text = format!("`{name}` is not aligned to {} bytes", align_of::<T>());
-        return Err(Failure::usage(text, "give the address of an object of its type"));
+    if at.is_null() || !at.is_aligned() {
+        return Err(unusable(at.is_null(), align_of::<T>(), &name));
     }
     Ok(())
+}
+
+#[cold]
+fn unusable(null: bool, align: usize, name: &dyn Display) -> Failure {
+    if null {
+        return Failure::usage(format!("`{name}` is NULL"), "give what tgc.h asks for there");
+    }
+    let text = format!("`{name}` is not aligned to {align} bytes");
+    Failure::usage(text, "give the address of an object of its type")
 }
 
 /// What `at` points to.
 ///
 /// # Safety
 /// If it is neither NULL nor misaligned, `at` points to a `T` that nobody changes during `'a`.
+#[inline(always)]
 pub(crate) unsafe fn reference<'a, T>(at: *const T, name: impl Display) -> Result<&'a T, Failure> {
     checked(at, name)?;
     // SAFETY: not NULL and aligned; the rest is the caller's promise.
@@ -38,6 +45,7 @@ pub(crate) unsafe fn reference<'a, T>(at: *const T, name: impl Display) -> Resul
 ///
 /// # Safety
 /// As for `reference`.
+#[inline(always)]
 pub(crate) unsafe fn optional<'a, T>(at: *const T, name: impl Display) -> Result<Option<&'a T>, Failure> {
     if at.is_null() {
         return Ok(None);
@@ -50,6 +58,7 @@ pub(crate) unsafe fn optional<'a, T>(at: *const T, name: impl Display) -> Result
 ///
 /// # Safety
 /// If `len` is not 0 and `at` neither NULL nor misaligned, it points to `len` values that nobody changes during `'a`.
+#[inline(always)]
 pub(crate) unsafe fn slice<'a, T>(at: *const T, len: usize, name: impl Display) -> Result<&'a [T], Failure> {
     if len == 0 {
         return Ok(&[]);
@@ -64,6 +73,7 @@ pub(crate) unsafe fn slice<'a, T>(at: *const T, len: usize, name: impl Display) 
 ///
 /// # Safety
 /// As for `slice`, and nobody else reads the values during `'a` either.
+#[inline(always)]
 pub(crate) unsafe fn slice_mut<'a, T>(
     at: *mut T,
     len: usize,
@@ -79,15 +89,16 @@ pub(crate) unsafe fn slice_mut<'a, T>(
 }
 
 /// Refuses sizes that no object has.
+#[inline(always)]
 fn room(at: usize, bytes: Option<usize>, name: impl Display) -> Result<(), Failure> {
-    let fits = bytes.filter(|b| isize::try_from(*b).is_ok()).and_then(|b| at.checked_add(b));
-    match fits {
-        Some(_) => Ok(()),
-        None => {
-            let help = "give the size that the object has";
-            Err(Failure::usage(format!("`{name}` is said to be larger than the address space"), help))
-        }
-    }
+    let fits = bytes.filter(|b| *b <= isize::MAX as usize).and_then(|b| at.checked_add(b));
+    if fits.is_none() { Err(too_large(&name)) } else { Ok(()) }
+}
+
+#[cold]
+fn too_large(name: &dyn Display) -> Failure {
+    let text = format!("`{name}` is said to be larger than the address space");
+    Failure::usage(text, "give the size that the object has")
 }
 
 /// A C string.
@@ -132,6 +143,7 @@ impl<T> Place<'_, T> {
 ///
 /// # Safety
 /// If it is neither NULL nor misaligned, `at` has room for a `T`, which nobody else touches during `'a`.
+#[inline(always)]
 pub(crate) unsafe fn place<'a, T>(at: *mut T, name: impl Display) -> Result<Place<'a, T>, Failure> {
     checked(at, name)?;
     // SAFETY: not NULL.

@@ -119,14 +119,12 @@ impl Session {
         }
     }
 
-    /// Checks that there is one of them for each input of the entry.
+    /// Checks that there is one of them for each port.
     pub(crate) fn counts(&self, what: &str, found: usize, of: &[tgc_runtime::Port]) -> Result<(), Failure> {
         if found == of.len() {
             return Ok(());
         }
-        let names: Vec<String> = of.iter().map(|p| format!("`{}`", p.name)).collect();
-        let text = format!("{found} {what} given, allowed {}: {}", of.len(), names.join(", "));
-        Err(Failure::usage(text, "give one for each, in the entry's order"))
+        Err(miscounted(what, found, of))
     }
 
     /// Checks that there is an output at an index, and that it has this rank.
@@ -171,6 +169,13 @@ impl Session {
         write(tensor.shape(), dims);
         Ok((tensor.bytes().as_ptr(), tensor.bytes().len()))
     }
+}
+
+#[cold]
+fn miscounted(what: &str, found: usize, of: &[tgc_runtime::Port]) -> Failure {
+    let names: Vec<String> = of.iter().map(|p| format!("`{}`", p.name)).collect();
+    let text = format!("{found} {what} given, allowed {}: {}", of.len(), names.join(", "));
+    Failure::usage(text, "give one for each, in the entry's order")
 }
 
 fn unbound() -> Failure {

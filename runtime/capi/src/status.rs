@@ -126,12 +126,9 @@ pub(crate) fn value<T>(otherwise: T, call: impl FnOnce() -> Result<T, Failure>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ffi::CStr;
 
     fn said() -> String {
-        // SAFETY: `last` gives a C string that lives until this thread's next failure.
-        #[allow(unsafe_code)]
-        unsafe { CStr::from_ptr(last()) }.to_str().unwrap().to_string()
+        LAST.with(|last| last.borrow().to_str().unwrap().to_string())
     }
 
     #[test]
