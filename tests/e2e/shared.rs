@@ -53,12 +53,17 @@ fn two_processes_share_the_pages_of_the_weights() {
     let start = || {
         let mut c = tgc_run();
         c.arg("bench").arg(&file).args(["--random", "1", "--dim", "batch=1", "--dim", "sequence=8"]);
-        c.args(["--threads", "1", "--seconds", "60"]).stdout(Stdio::null()).stderr(Stdio::null());
+        c.args(["--int-max", "2", "--threads", "1", "--min-time", "60"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         Running(c.spawn().unwrap())
     };
-    let both = [start(), start()];
+    let mut both = [start(), start()];
     let began = Instant::now();
     loop {
+        for p in &mut both {
+            assert!(p.0.try_wait().unwrap().is_none(), "tgc-run has ended");
+        }
         let found = [mapped(&both[0].0, &file), mapped(&both[1].0, &file)];
         // the embedding's rows are read on demand only
         if found.iter().all(|m| m.rss > size / 4) && began.elapsed() > Duration::from_secs(2) {

@@ -550,7 +550,11 @@ fn lifetimes(s: &mut Steps) {
 }
 
 fn site(region: &Graph, id: NodeId, text: &str) -> rt::Site {
-    let loc = region.loc(id);
-    let op = region.op_of(id).map_or("?", |o| o.name()).to_string();
-    rt::Site { node: loc.place.to_string(), op, source: String::new(), message: text.to_string() }
+    let place = region.loc(id).place.to_string();
+    // an importer's words hold both: node `Gather_3` (Gather)
+    let named =
+        place.strip_prefix("node `").and_then(|p| p.strip_suffix(')')).and_then(|p| p.rsplit_once("` ("));
+    let own = region.op_of(id).map_or("?", |o| o.name());
+    let (node, op) = named.unwrap_or((&place, own));
+    rt::Site { node: node.into(), op: op.into(), source: String::new(), message: text.into() }
 }
