@@ -14,6 +14,9 @@ use crate::write::weight_len;
 /// Grains that a worker takes at a time at least: taking them, and calling the kernel anew, cost nothing beside them.
 const PIECE: u64 = 2;
 
+/// Faults told at once, and values told with each: a message is read by a person.
+const SHOWN: usize = 20;
+
 /// Where a buffer's bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loc {
@@ -168,9 +171,8 @@ pub(crate) fn solve(m: &Manifest, e: &Entry, shapes: &[Option<&[usize]>]) -> Res
         }
     }
     Error::collect(faults)?;
-    let faults =
-        axes().filter_map(|(p, axis, dim, found)| check_axis(e, p, axis, dim, found, &syms)).collect();
-    Error::collect(faults)?;
+    let wrong = axes().filter_map(|(p, axis, dim, found)| check_axis(e, p, axis, dim, found, &syms));
+    Error::collect(wrong.take(SHOWN).collect())?;
     let bytes: Option<Vec<usize>> = e.inputs.iter().zip(&shapes).map(|(p, s)| byte_len(p.dtype, s)).collect();
     let too_large =
         || Error::new(Code::Size, "an input has more bytes than can be addressed", "use smaller sizes");
@@ -207,10 +209,13 @@ fn check_axis(
     found: usize,
     syms: &[Option<i64>],
 ) -> Option<Fault> {
+    let value = dim.eval(syms);
+    if value.is_ok_and(|v| usize::try_from(v) == Ok(found)) {
+        return None;
+    }
     let names = names(e);
     let text = dim.show(&names);
-    let allowed = match dim.eval(syms) {
-        Ok(v) if usize::try_from(v) == Ok(found) => return None,
+    let allowed = match value {
         Ok(v) if matches!(dim, Expr::Const(_)) => v.to_string(),
         Ok(v) => format!("{v} (= {text}{})", values(&names, syms)),
         Err(why) => format!("{text}{}, but {why}", values(&names, syms)),
@@ -224,9 +229,10 @@ fn check_axis(
 
 /// ` with batch = 3, seq = 5`, for messages.
 fn values(names: &[&str], syms: &[Option<i64>]) -> String {
-    let known = names.iter().zip(syms).filter_map(|(n, v)| v.map(|v| format!("{n} = {v}")));
-    let known: Vec<String> = known.collect();
-    if known.is_empty() { String::new() } else { format!(" with {}", known.join(", ")) }
+    let mut known = names.iter().zip(syms).filter_map(|(n, v)| v.map(|v| format!("{n} = {v}")));
+    let shown: Vec<String> = known.by_ref().take(SHOWN).collect();
+    let more = if known.next().is_some() { ", and more" } else { "" };
+    if shown.is_empty() { String::new() } else { format!(" with {}{more}", shown.join(", ")) }
 }
 
 /// Checks the guards that have become decidable and were not checked before.
@@ -236,6 +242,9 @@ pub(crate) fn check_guards(e: &Entry, syms: &[Option<i64>], done: &mut [bool]) -
     for (g, done) in e.guards.iter().zip(done) {
         if *done {
             continue;
+        }
+        if faults.len() == SHOWN {
+            break;
         }
         let why = match g.pred.eval(syms) {
             Err(ExprError::Unknown(_)) => continue,

@@ -31,6 +31,9 @@ pub struct Plan {
     pub peak_live: u64,
 }
 
+/// So many places are sought in one order only, as the time grows with the square.
+const MANY: usize = 4096;
+
 struct Group {
     request: Request,
     members: Vec<usize>,
@@ -42,7 +45,7 @@ pub fn plan(requests: &[Request]) -> Option<Plan> {
     let peak_live = peak(&groups)?;
     let mut best: Option<(Vec<u64>, u64)> = None;
     for order in orders(&groups) {
-        if best.as_ref().is_some_and(|b| b.1 <= peak_live) {
+        if best.as_ref().is_some_and(|b| b.1 <= peak_live || groups.len() > MANY) {
             break;
         }
         if let Some(placed) = place(&groups, &order)

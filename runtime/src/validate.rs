@@ -10,7 +10,9 @@ use crate::format::*;
 use crate::write::{BLOCK, MAX_SECTIONS, WEIGHT_ALIGN, weight_len};
 
 /// More buffers than any model needs; placing them takes time that grows with the square.
-const MAX_BUFFERS: usize = 1 << 16;
+const MAX_BUFFERS: usize = 1 << 15;
+/// More variants than any entry has; each is checked against all that the entry has.
+const MAX_VARIANTS: usize = 256;
 const MAX_RANK: usize = 64;
 
 type Checked = Result<(), Error>;
@@ -127,6 +129,7 @@ fn check_entry(m: &Manifest, e: &Entry) -> Checked {
     for &s in e.reads.iter().chain(&e.writes) {
         ensure!((s as usize) < m.states.len(), "entry `{name}` names state {s}");
     }
+    ensure!(e.variants.len() <= MAX_VARIANTS, "entry `{name}` has {} variants", e.variants.len());
     let known = input_symbols(e)?;
     for p in &e.inputs {
         check_input(m, e, p, &known)?;
@@ -141,7 +144,8 @@ fn check_entry(m: &Manifest, e: &Entry) -> Checked {
             ensure!(fine, "entry `{name}`: a variant's condition uses a symbol that inputs do not give");
         }
         if let Ok(program) = &v.body {
-            ProgramCheck { m, e, program, known: known.clone(), steps: 0, writable: vec![] }.run()?;
+            let states = e.reads.iter().chain(&e.writes).copied().collect();
+            ProgramCheck { m, e, program, known: known.clone(), states, steps: 0, writable: vec![] }.run()?;
         } else {
             let all = e.symbols.len() as u32;
             let inside = e.guards.iter().all(|g| all_pred_syms(&g.pred, |s| s < all))
@@ -185,6 +189,8 @@ struct ProgramCheck<'a> {
     e: &'a Entry,
     program: &'a Program,
     known: BTreeSet<u32>,
+    /// The states that the entry declares.
+    states: BTreeSet<u32>,
     steps: u32,
     writable: Vec<bool>,
 }
@@ -196,15 +202,13 @@ impl ProgramCheck<'_> {
         ensure!(total < u32::MAX as usize, "entry `{name}` has too many steps");
         self.buffers(total as u32)?;
         let program = self.program;
+        let mut temps: Vec<&Buffer> = program.buffers.iter().filter(|b| b.kind == BufferKind::Temp).collect();
+        temps.sort_by_key(|b| std::cmp::Reverse(b.first));
         for (i, segment) in program.segments.iter().enumerate() {
             self.binds(segment)?;
-            let begin = self.steps;
-            let end = begin + segment.steps.len() as u32;
-            for b in program.buffers.iter().filter(|b| b.kind == BufferKind::Temp) {
-                if (begin..end).contains(&b.first) {
-                    let fine = self.expr(&b.size);
-                    ensure!(fine, "buffer `{}`: size not known in segment {i}", b.name);
-                }
+            let end = self.steps + segment.steps.len() as u32;
+            while let Some(b) = temps.pop_if(|b| b.first < end) {
+                ensure!(self.expr(&b.size), "buffer `{}`: size not known in segment {i}", b.name);
             }
             for step in &segment.steps {
                 self.step(step)?;
@@ -264,13 +268,14 @@ impl ProgramCheck<'_> {
             let name = &self.e.outputs[o as usize].name;
             ensure!(used.contains(&(1, o)), "no buffer stands for output `{name}`");
         }
+        let writes: BTreeSet<u32> = self.e.writes.iter().copied().collect();
         self.writable = buffers
             .iter()
             .map(|b| {
                 let anchor = b.alias.and_then(|c| anchors.get(&c)).map_or(b, |&a| &buffers[a]);
                 match anchor.kind {
                     BufferKind::Output(_) | BufferKind::Temp => true,
-                    BufferKind::State(s) => self.e.writes.contains(&s),
+                    BufferKind::State(s) => writes.contains(&s),
                     BufferKind::Input(_) | BufferKind::Weight(_) => false,
                 }
             })
@@ -279,8 +284,7 @@ impl ProgramCheck<'_> {
     }
 
     fn state(&self, i: u32) -> Option<DType> {
-        let declared = self.e.reads.contains(&i) || self.e.writes.contains(&i);
-        self.m.states.get(i as usize).filter(|_| declared).map(|s| s.dtype)
+        self.m.states.get(i as usize).filter(|_| self.states.contains(&i)).map(|s| s.dtype)
     }
 
     fn binds(&mut self, segment: &Segment) -> Checked {

@@ -12,6 +12,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("tgc-capi", &["tgc-runtime"]),
     ("filetype", &["tgc-runtime"]),
     ("peers", &[]),
+    ("tgc-fuzz", &["tgc-ir", "tgc-frontend", "tgc-codegen", "tgc-runtime"]),
     ("tgc-frontend", &["tgc-ir", "tgc-proto"]),
     ("tgc-passes", &["tgc-ir"]),
     ("tgc-codegen", &["tgc-ir", "tgc-proto", "tgc-runtime"]),

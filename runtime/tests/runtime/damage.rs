@@ -140,3 +140,71 @@ fn damage_to_the_header_behind_a_right_checksum_never_panics() {
         survives(&bytes);
     }
 }
+
+/// Loads and binds in a time that cannot be that of a square of the file's size.
+fn is_quick(what: &str, m: &Manifest) {
+    let began = std::time::Instant::now();
+    survives(&build(m));
+    let took = began.elapsed().as_secs_f64();
+    assert!(took < 10.0, "{what}: {took} s");
+}
+
+#[test]
+fn files_made_to_take_long_do_not() {
+    let many = 30_000u32;
+    let with = |change: &dyn Fn(&mut Manifest, &mut Program)| {
+        let mut m = simple();
+        let Ok(mut p) = m.entries[0].variants[0].body.clone() else { unreachable!() };
+        change(&mut m, &mut p);
+        m.entries[0].variants[0].body = Ok(p);
+        m
+    };
+    let temps = |p: &mut Program| {
+        let temp = |i| buffer(&format!("t{i}"), BufferKind::Temp, Expr::Const(8), i % 7, i % 7 + i % 3);
+        p.buffers.extend((0..many).map(temp));
+        let copy = Step::Copy { src: 0, dst: 2, bytes: Expr::Const(0) };
+        p.segments[0].steps.extend(std::iter::repeat_n(copy, 9));
+    };
+    is_quick("buffers", &with(&|_, p| temps(p)));
+    is_quick(
+        "segments of nothing, and buffers",
+        &with(&|_, p| {
+            temps(p);
+            p.segments.extend(std::iter::repeat_n(Segment::default(), 100_000));
+        }),
+    );
+    is_quick(
+        "states, and buffers that stand for them",
+        &with(&|m, p| {
+            let state = StateDecl { name: String::new(), dtype: DType::I64, dims: vec![1], init: None };
+            m.states = vec![state; many as usize];
+            m.entries[0].reads = (0..many).collect();
+            m.entries[0].writes = (0..many).collect();
+            let state = |i| buffer("s", BufferKind::State(i), Expr::Const(8), 0, 0);
+            p.buffers.extend((0..many).map(state));
+        }),
+    );
+    let named = |m: &mut Manifest| {
+        m.entries[0].symbols.extend((0..many).map(|i| symbol(&format!("n{i}"), 0, 9)));
+        let dims: Vec<Expr> = (1..=many).map(sym).collect();
+        m.entries[0].inputs.extend(dims.iter().map(|d| port(&d.show(&[]), std::slice::from_ref(d))));
+    };
+    is_quick(
+        "guards that fail, and symbols",
+        &with(&|m, _| {
+            named(m);
+            let guard = Guard { pred: Pred::Le(sym(0), Expr::Const(-1)), message: "no".into() };
+            m.entries[0].guards = vec![guard; many as usize];
+        }),
+    );
+}
+
+#[test]
+fn an_entry_has_few_variants() {
+    let mut m = simple();
+    let variant = m.entries[0].variants[0].clone();
+    m.entries[0].variants.extend(std::iter::repeat_n(variant, 256));
+    let mut out = std::io::Cursor::new(Vec::new());
+    let e = write(&m, &[&CODE], &mut |_, _| Ok(()), &mut out).unwrap_err();
+    assert!(e.to_string().contains("has 257 variants"), "{e}");
+}
