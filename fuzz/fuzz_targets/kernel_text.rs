@@ -25,8 +25,10 @@ fuzz_target!(|data: &[u8]| {
         for vector_bytes in [16, 64] {
             let isa = Isa { vector_bytes, fma: vector_bytes > 16 };
             let schedule = Schedule::default_for(k, isa);
-            assert!(schedule.check(k, isa).is_ok(), "{schedule} for\n{printed}");
-            let _ = (scratch(k, &schedule), tile_count(k, &schedule));
+            // locals may be larger than any schedule can make them
+            let large = scratch(k, &schedule).as_const().is_none_or(|b| b > 1 << 20);
+            assert!(large || schedule.check(k, isa).is_ok(), "{schedule} for\n{printed}");
+            let _ = tile_count(k, &schedule);
         }
     }
 });

@@ -48,7 +48,13 @@ pub fn run_all(cases: &[(&str, usize)]) -> Vec<End> {
                         let _ = std::fs::remove_file(samples::damaged(file, n));
                     }
                     let _ = std::fs::remove_file(samples::damaged(file, n).with_extension("safetensors"));
+                    if let Err(why) = &end.verdict {
+                        eprintln!("{file}:{n} ({}): {why}", end.what);
+                    }
                     ends.lock().unwrap()[i] = Some(end);
+                    if (i + 1) % 1000 == 0 {
+                        eprintln!("{} of {} cases", i + 1, cases.len());
+                    }
                 }
             });
         }

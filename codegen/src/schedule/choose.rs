@@ -51,7 +51,7 @@ impl Schedule {
 fn fit(kernel: &Kernel, mut s: Schedule) -> Schedule {
     let least = Schedule { tiles: vec![1; s.tiles.len()], ..s.clone() };
     let fixed = known(&scratch(kernel, &least));
-    while known(&scratch(kernel, &s)) - fixed > LOCALS {
+    while known(&scratch(kernel, &s)).saturating_sub(fixed) > LOCALS {
         let Some(axis) = shrinkable(kernel, &s) else { break };
         let half = s.tiles[axis].div_ceil(2);
         s.tiles[axis] = if half > WHOLE { half / WHOLE * WHOLE } else { half };
@@ -94,7 +94,7 @@ fn contract_tiles(k: &Kernel, s: &Stage, plan: &StageSchedule, tiles: &mut [u32]
             Buf::Arg(_) => false,
         });
         let most = if panels { i64::from(plan.width * plan.unroll) } else { COLUMNS };
-        let tile = extent.clamp(1, most);
+        let tile = extent.clamp(1, most.max(1));
         // In whole vectors: panels of packed weights begin at multiples of them.
         let whole = i64::from(plan.width.max(16));
         tiles[c as usize] = (tile + whole - 1) as u32 / whole as u32 * whole as u32;
@@ -108,19 +108,20 @@ fn contract_tiles(k: &Kernel, s: &Stage, plan: &StageSchedule, tiles: &mut [u32]
     if let Some((r, rows)) = row {
         let rows = i64::from(rows);
         let extent = extent_guess(&k.grid[r as usize]).max(1);
-        let in_blocks = |n: i64| ((n + rows - 1) / rows).max(1) * rows;
+        let in_blocks = |n: i64| (n.saturating_add(rows - 1) / rows).max(1) * rows;
         let copied = s.loads.iter().any(|l| matches!(l.from, Buf::Local(_)) && reduces(s, l) && !uses(l, r));
         let most = match copied {
             // Every tile copies its columns first.
             true => MOST_COPIED_ROWS,
             false => (ROW_BYTES / row_bytes(k, s)).clamp(2 * rows, MOST_ROWS) / rows * rows,
         };
-        let mut parts = (extent + most - 1) / most;
+        let mut parts = extent.saturating_add(most - 1) / most;
         if count.saturating_mul(parts) < ENOUGH_TILES {
             parts = (ENOUGH_TILES / count.max(1)).min(extent / (4 * rows)).max(parts);
         }
         let known = k.grid[r as usize].as_const().is_some();
-        tiles[r as usize] = if known { in_blocks((extent + parts - 1) / parts.max(1)) } else { most } as u32;
+        tiles[r as usize] =
+            if known { in_blocks(extent.saturating_add(parts - 1) / parts.max(1)) } else { most } as u32;
     }
     order
 }
@@ -134,8 +135,8 @@ fn row_bytes(k: &Kernel, s: &Stage) -> i64 {
     let chunk = i64::from(chunk);
     match extents[..] {
         [] => size,
-        [k] => (k.min(chunk) * size).max(size),
-        [.., last] => (2 * last * size).max(size),
+        [k] => k.min(chunk).saturating_mul(size).max(size),
+        [.., last] => last.saturating_mul(2 * size).max(size),
     }
 }
 

@@ -74,3 +74,29 @@ fn sizes_are_formulas() {
     assert_eq!(value(tile_count(&k, &s)), 7);
     assert_eq!(s.to_string(), "tiles [8]; scalar unroll 1; scalar unroll 1");
 }
+
+#[test]
+fn extents_at_the_end_of_64_bits_do_not_overflow() {
+    for far in ["9223372036854775807", "9223372036854775800", "4611686018427387904"] {
+        let text = format!(
+            r#"kernel @k()(%a: in f32[{far}, {far}, 3], %b: in f32[{far}, 3, 8], %y: out f32[{far}, 8]) grid [{far}, 8] {{
+  local %t : f32[full {far}, full -{far}]
+  stage "c" over [#0, #1] red [#2 < {far}, #3 < 3] contract chunk 4294967295 {{
+    load 0 %a[#0, #2, #3]
+    load 1 %b[#2, #3, #1]
+    $0 = arg 0 : f32
+    $1 = arg 1 : f32
+    result $0, $1
+    store %y[#0, #1] = 0
+  }}
+}}"#
+        );
+        let k = parse(&text).unwrap().remove(0);
+        assert_eq!(crate::kernel::verify::verify(&k), vec![]);
+        for vector_bytes in [16, 32, 64] {
+            let isa = Isa { vector_bytes, ..ISA };
+            let s = Schedule::default_for(&k, isa);
+            assert_eq!(s.check(&k, isa), Ok(()), "{s}");
+        }
+    }
+}
