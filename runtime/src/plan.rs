@@ -39,6 +39,16 @@ struct Group {
     members: Vec<usize>,
 }
 
+/// A group's place and when it is used: side by side, as every later group looks at all of them.
+#[derive(Clone, Copy)]
+struct Placed {
+    begin: u64,
+    end: u64,
+    group: usize,
+    first: u32,
+    last: u32,
+}
+
 /// Places the requests; `None` if the arena would exceed 2^63 bytes. The result depends on the requests only.
 pub fn plan(requests: &[Request]) -> Option<Plan> {
     let groups = group(requests);
@@ -87,7 +97,7 @@ fn orders(groups: &[Group]) -> impl Iterator<Item = Vec<usize>> {
 
 /// An offset for each group, placed in this order, and the size of the whole.
 fn place(groups: &[Group], order: &[usize]) -> Option<(Vec<u64>, u64)> {
-    let mut placed: Vec<(u64, u64, usize)> = Vec::new();
+    let mut placed: Vec<Placed> = Vec::new();
     let (mut places, mut size) = (vec![0; groups.len()], 0);
     for &g in order {
         let r = &groups[g].request;
@@ -96,11 +106,11 @@ fn place(groups: &[Group], order: &[usize]) -> Option<(Vec<u64>, u64)> {
         }
         let offset = match r.fixed {
             Some(offset) => offset,
-            None => best_fit(r, &placed, groups)?,
+            None => best_fit(r, &placed)?,
         };
         let end = offset.checked_add(r.size).filter(|e| *e <= i64::MAX as u64)?;
-        let at = placed.partition_point(|p| (p.0, p.2) < (offset, g));
-        placed.insert(at, (offset, end, g));
+        let at = placed.partition_point(|p| (p.begin, p.group) < (offset, g));
+        placed.insert(at, Placed { begin: offset, end, group: g, first: r.first, last: r.last });
         places[g] = offset;
         size = size.max(end);
     }
@@ -149,12 +159,11 @@ fn peak(groups: &[Group]) -> Option<u64> {
 }
 
 /// The start of the smallest gap that fits among the places of what lives at the same time; behind all of it otherwise.
-fn best_fit(r: &Request, placed: &[(u64, u64, usize)], groups: &[Group]) -> Option<u64> {
+fn best_fit(r: &Request, placed: &[Placed]) -> Option<u64> {
     let mut best: Option<(u64, u64)> = None;
     let mut cursor = 0u64;
-    for &(begin, end, g) in placed {
-        let other = &groups[g].request;
-        if other.last < r.first || r.last < other.first {
+    for &Placed { begin, end, first, last, .. } in placed {
+        if last < r.first || r.last < first {
             continue;
         }
         let start = align_up(cursor, r.align)?;

@@ -10,7 +10,7 @@ use crate::format::*;
 use crate::write::{BLOCK, MAX_SECTIONS, WEIGHT_ALIGN, weight_len};
 
 /// More buffers than any model needs; placing them takes time that grows with the square.
-const MAX_BUFFERS: usize = 1 << 15;
+const MAX_BUFFERS: usize = 1 << 14;
 /// More variants than any entry has; each is checked against all that the entry has.
 const MAX_VARIANTS: usize = 256;
 const MAX_RANK: usize = 64;
