@@ -39,8 +39,11 @@ fn main() {
         return;
     }
     let args = Arguments::from_args();
-    let trial = Trial::test("damaged_files", || campaign().map_err(Into::into));
-    libtest_mimic::run(&args, vec![trial]).exit();
+    let trials = vec![
+        Trial::test("what_must_not_happen_is_noticed", || workers::notices().map_err(Into::into)),
+        Trial::test("damaged_files", || campaign().map_err(Into::into)),
+    ];
+    libtest_mimic::run(&args, trials).exit();
 }
 
 fn campaign() -> Result<(), String> {

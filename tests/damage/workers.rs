@@ -2,6 +2,7 @@
 
 use crate::WORKER;
 use crate::samples::{self, Held};
+use crate::verdict::Verdict;
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,7 +41,7 @@ pub fn run_all(cases: &[(&str, usize)]) -> Vec<End> {
                 loop {
                     let Some(i) = todo.lock().unwrap().pop_front() else { break };
                     let (file, n) = cases[i];
-                    let end = worker.get_or_insert_with(Worker::start).ask(file, n);
+                    let end = worker.get_or_insert_with(Worker::start).ask(file, n, LIMIT);
                     if end.verdict.is_err() {
                         // the next case starts afresh
                         worker = None;
@@ -61,6 +62,41 @@ pub fn run_all(cases: &[(&str, usize)]) -> Vec<End> {
     });
     let ends = ends.into_inner().unwrap();
     ends.into_iter().map(|e| e.expect("a worker thread ended early")).collect()
+}
+
+/// That each thing which must not happen is noticed.
+pub fn notices() -> Result<(), String> {
+    let kinds = [
+        ("panic", "a panic: "),
+        ("death", "the process ended: "),
+        ("hang", "no end after "),
+        ("memory", " MiB of memory"),
+        ("addresses", "the process ended: "),
+    ];
+    for (kind, words) in kinds {
+        let end = Worker::start().ask(&format!("{MISDEED}{kind}"), 0, 2.0);
+        match end.verdict {
+            Err(why) if why.contains(words) => {}
+            other => return Err(format!("{kind} is taken for {other:?}")),
+        }
+    }
+    Ok(())
+}
+
+/// Before the name of something that a worker is asked to do wrong.
+const MISDEED: &str = "misdeed-";
+
+fn misdeed(kind: &str) -> (String, Result<Verdict, String>) {
+    match kind {
+        "panic" => panic!("as asked"),
+        "death" => std::process::abort(),
+        "hang" => loop {
+            std::hint::black_box(kind);
+        },
+        "memory" => _ = std::hint::black_box(vec![1u8; MEMORY as usize + 1]),
+        _ => _ = std::hint::black_box(vec![0u8; (ADDRESSES as usize) << 11]),
+    }
+    (String::new(), Ok(Verdict::Accepted("done")))
 }
 
 struct Worker {
@@ -90,15 +126,16 @@ impl Worker {
         Worker { child, lines }
     }
 
-    fn ask(&mut self, file: &str, n: usize) -> End {
+    /// What becomes of a case within `limit` seconds of a CPU.
+    fn ask(&mut self, file: &str, n: usize, limit: f64) -> End {
         let stdin = self.child.stdin.as_mut().unwrap();
         let said = match writeln!(stdin, "{file}\t{n}").and_then(|()| stdin.flush()) {
-            Ok(()) => self.wait(),
+            Ok(()) => self.wait(limit),
             Err(_) => Err(RecvTimeoutError::Disconnected),
         };
         let why = match said {
             Ok(line) => return read(&line),
-            Err(RecvTimeoutError::Timeout) => format!("no end after {LIMIT} s"),
+            Err(RecvTimeoutError::Timeout) => format!("no end after {limit} s"),
             Err(RecvTimeoutError::Disconnected) => {
                 let how = self.child.wait().map(|s| s.to_string()).unwrap_or_default();
                 format!("the process ended: {how}")
@@ -110,14 +147,14 @@ impl Worker {
 
 impl Worker {
     /// The worker's line, or that it has died or takes too long.
-    fn wait(&self) -> Result<String, RecvTimeoutError> {
+    fn wait(&self, limit: f64) -> Result<String, RecvTimeoutError> {
         let (began, used) = (Instant::now(), cpu_seconds(self.child.id()));
         loop {
             match self.lines.recv_timeout(Duration::from_millis(500)) {
                 Err(RecvTimeoutError::Timeout) => {}
                 said => return said,
             }
-            if cpu_seconds(self.child.id()) - used > LIMIT || began.elapsed() > WAIT {
+            if cpu_seconds(self.child.id()) - used > limit || began.elapsed() > WAIT {
                 return Err(RecvTimeoutError::Timeout);
             }
         }
@@ -165,7 +202,10 @@ pub fn work() {
     for line in std::io::stdin().lines().map_while(Result::ok) {
         let Some((file, n)) = line.split_once('\t') else { continue };
         let Ok(n) = n.parse() else { continue };
-        let run = AssertUnwindSafe(|| held.case(file, n));
+        let run = AssertUnwindSafe(|| match file.strip_prefix(MISDEED) {
+            Some(kind) => misdeed(kind),
+            None => held.case(file, n),
+        });
         let (what, verdict) = catch_unwind(run).unwrap_or_else(|_| {
             let said = SAID.lock().map(|s| s.clone()).unwrap_or_default();
             ("damage not told".into(), Err(format!("a panic: {said}")))
