@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Compare two .npz files name by name: |got - want| <= atol + rtol * |want|, NaN equal to NaN, integers exactly.
 
-usage: npz_compare.py GOT.npz WANT.npz [--rtol R] [--atol A] [--tolerance NAME=R:A]...
-A --tolerance is that of one array, or of all that have none of their own where NAME is `*`. Prints one line per array; exit code 1 if a name, dtype, shape or value differs.
+usage: npz_compare.py GOT.npz WANT.npz [--rtol R] [--atol A] [--tolerance NAME=R:A]... [--bits]
+A --tolerance is that of one array, or of all that have none of their own where NAME is `*`. With --bits floats are
+equal to the bit, all NaNs being one. Prints one line per array; exit code 1 if a name, dtype, shape or value differs.
 """
 import argparse
 import sys
@@ -12,12 +13,16 @@ import numpy as np
 import npz
 
 
-def compare(got, want, rtol, atol):
+def compare(got, want, rtol, atol, bits):
     if got.dtype != want.dtype or got.shape != want.shape:
         return False, '%s%s, expected %s%s' % (got.dtype, list(got.shape), want.dtype, list(want.shape))
     if want.dtype.kind != 'f':
         wrong = int(np.count_nonzero(got != want))
         return wrong == 0, '%d of %d values differ' % (wrong, want.size)
+    if bits:
+        whole = np.dtype('u%d' % want.dtype.itemsize)
+        same = (got.view(whole) == want.view(whole)) | (np.isnan(got) & np.isnan(want))
+        return bool(same.all()), '%d of %d values have other bits' % (int((~same).sum()), want.size)
     close = np.isclose(got.astype(np.float64), want.astype(np.float64), rtol=rtol, atol=atol, equal_nan=True)
     with np.errstate(invalid='ignore'):
         gap = np.abs(got.astype(np.float64) - want.astype(np.float64))
@@ -44,6 +49,7 @@ def main():
     parser.add_argument('--rtol', type=float, default=1e-3)
     parser.add_argument('--atol', type=float, default=1e-5)
     parser.add_argument('--tolerance', action='append', type=tolerance, default=[], metavar='NAME=R:A')
+    parser.add_argument('--bits', action='store_true')
     args = parser.parse_args()
     tolerances = {'*': (args.rtol, args.atol), **dict(args.tolerance)}
     got, want = npz.load(args.got), npz.load(args.want)
@@ -55,7 +61,7 @@ def main():
         if name not in got or name not in want:
             fine, text = False, 'only in %s' % (args.want if name in want else args.got)
         else:
-            fine, text = compare(got[name], want[name], *tolerances.get(name, tolerances['*']))
+            fine, text = compare(got[name], want[name], *tolerances.get(name, tolerances['*']), args.bits)
         print('%s %s: %s' % ('ok  ' if fine else 'FAIL', name, text))
         good &= fine
     sys.exit(0 if good else 1)

@@ -126,7 +126,10 @@ impl Loader {
                 std::env::consts::ARCH,
                 reasons.join("; ")
             ),
-            "build it with a --target that this machine has, such as x86-64-v3, or with several",
+            match std::env::consts::ARCH {
+                "aarch64" => "build it with --target aarch64, which every such CPU has, or with several",
+                _ => "build it with a --target that this machine has, such as x86-64-v3, or with several",
+            },
         ))
     }
 
@@ -151,6 +154,7 @@ impl Loader {
         };
         let copy = MmapMut::map_anon(len).and_then(|mut memory| {
             memory.copy_from_slice(&model.file[section.offset as usize..][..len]);
+            make_fetchable(&memory);
             memory.make_exec()
         });
         copy.map_err(|why_not_copy| {
@@ -165,6 +169,31 @@ impl Loader {
         })
     }
 }
+
+/// Lets instruction fetches see code that was written to memory: where data and instructions have caches of their own, the
+/// former's lines are written back and the latter's dropped, before the memory becomes executable.
+#[cfg(target_arch = "aarch64")]
+fn make_fetchable(code: &[u8]) {
+    use std::arch::asm;
+    let sizes: usize;
+    // SAFETY: reads a register that programs may read.
+    unsafe { asm!("mrs {}, ctr_el0", out(reg) sizes, options(nomem, nostack, preserves_flags)) };
+    let lines = |field: u32| {
+        let size = 4usize << (sizes >> field & 15);
+        let (first, end) = (code.as_ptr().addr() & !(size - 1), code.as_ptr().addr() + code.len());
+        (first..end).step_by(size)
+    };
+    // SAFETY: the addresses lie in the mapping of `code`, and no instruction changes what is in memory.
+    unsafe {
+        lines(16).for_each(|at| asm!("dc cvau, {}", in(reg) at, options(nostack, preserves_flags)));
+        asm!("dsb ish", options(nostack, preserves_flags));
+        lines(0).for_each(|at| asm!("ic ivau, {}", in(reg) at, options(nostack, preserves_flags)));
+        asm!("dsb ish", "isb", options(nostack, preserves_flags));
+    }
+}
+
+#[cfg(not(target_arch = "aarch64"))]
+fn make_fetchable(_: &[u8]) {}
 
 fn not_artifact(name: &str) -> Error {
     Error::new(

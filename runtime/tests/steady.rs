@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 #[allow(dead_code)]
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[path = "runtime/machine.rs"]
 mod machine;
 
@@ -32,14 +32,14 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 fn main() {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     for threads in [1, 2] {
         runs_allocate_nothing(threads);
         println!("test running again allocates nothing, {threads} threads ... ok");
     }
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 fn runs_allocate_nothing(threads: usize) {
     use machine::*;
     use tgc_runtime::{Session, SessionOptions};

@@ -14,8 +14,8 @@ pub struct BuildArgs {
     /// Where the result goes. Text goes to stdout without it.
     #[arg(short, long)]
     output: Option<PathBuf>,
-    /// CPU to compile for: native, x86-64-v2, x86-64-v3, x86-64-v4, with +feature. Repeatable: a fat artifact, whose
-    /// loader takes the first image that the machine can run.
+    /// CPU to compile for: native, x86-64-v2, x86-64-v3, x86-64-v4 or aarch64, with +feature (x86-64-v4+avx512vnni,
+    /// aarch64+dotprod). Repeatable: a fat artifact, whose loader takes the first image that the machine can run.
     #[arg(long = "target", value_name = "CPU", default_value = "native")]
     targets: Vec<String>,
     /// What to write.

@@ -1,6 +1,8 @@
 //! One case of the suite: imported, run by the interpreter, compiled, run through the artifact, and judged by the stored
 //! outputs; as the file has it, and with the sizes of its inputs as symbols.
 
+use guest::host::{self, Guest};
+use guest::wire::Array;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tgc::frontend::onnx::{ImportOptions, Imported, import_bytes, tensor_file};
@@ -100,7 +102,8 @@ impl Case {
             }
         };
         // Compiled before anything is compared: a case that cannot be compiled counts as refused.
-        let build = BuildOptions { targets: vec!["native".into()], jobs: 1, ..BuildOptions::default() };
+        let targets = ["native".to_string()].into_iter().chain(host::targets()).collect();
+        let build = BuildOptions { targets, jobs: 1, ..BuildOptions::default() };
         let artifact = tgc::build(&mut module.clone(), &build, &mut |_| {}, &|| ()).map_err(refused)?;
         let inputs = given;
         let rounded = ROUNDED.iter().any(|n| self.folder.ends_with(n));
@@ -114,6 +117,9 @@ impl Case {
         let compiled = compiled(&artifact, main, &inputs).map_err(|e| wrong("compiled", e))?;
         compare(compiled.iter(), &stored, rounded).map_err(|e| wrong("compiled", e))?;
         bounded(&compiled, &interpreted).map_err(|e| wrong("compiled against interpreter", e))?;
+        if !host::targets().is_empty() {
+            in_guest(&artifact, main, &inputs, &compiled).map_err(|e| wrong("the guest", e))?;
+        }
         let fixed: Vec<String> = options.constants.into_iter().map(|c| c.name).collect();
         Ok(if fixed.is_empty() { Outcome::Pass } else { Outcome::PassFixed(fixed.join(" ")) })
     }
@@ -233,6 +239,29 @@ fn compiled(
                 .ok_or_else(|| format!("output `{name}` has another size than its shape says"))
         })
         .collect()
+}
+
+/// The guest's code computes the same bits, all NaNs being equal.
+fn in_guest(
+    artifact: &tgc::codegen::artifact::Artifact,
+    entry: &str,
+    inputs: &[Tensor],
+    here: &[Tensor],
+) -> Result<(), String> {
+    let mut guest = Guest::take()?;
+    guest.open(&artifact.to_bytes().map_err(|e| e.to_string())?)?;
+    let array =
+        |t: &Tensor| Array { shape: t.shape.to_vec(), bytes: t.data.bytes().to_vec(), ..Array::default() };
+    let found = guest.run(entry, 2, inputs.iter().map(array).collect())?;
+    for (h, f) in here.iter().zip(&found) {
+        let there = Tensor::from_bytes(h.dtype, &f.shape, Data::new(f.bytes.clone()))
+            .ok_or_else(|| format!("output `{}` has another size than its shape says", f.name))?;
+        if h.shape != there.shape || h.scalars().ne(there.scalars()) {
+            return Err(format!("output `{}` is {:?}, here it is {:?}", f.name, there.to_f64(), h.to_f64()));
+        }
+    }
+    guest.give_back();
+    if found.len() == here.len() { Ok(()) } else { Err(format!("{} outputs", found.len())) }
 }
 
 /// The compiled results are within the error bound of the interpreter's.

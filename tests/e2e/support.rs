@@ -41,6 +41,17 @@ pub fn tgc_run() -> Command {
     Command::new(bin)
 }
 
+/// The `tgc-run` of another machine, in an emulator, and the targets of its artifacts: `TGC_RUN` is its command (words
+/// separated by spaces), `TGC_RUN_TARGET` the target (aarch64 unless told).
+pub fn other_run() -> Option<(Command, [String; 2])> {
+    let command = std::env::var("TGC_RUN").ok()?;
+    let mut words = command.split_whitespace();
+    let mut c = Command::new(words.next()?);
+    c.args(words);
+    let target = std::env::var("TGC_RUN_TARGET").unwrap_or_else(|_| "aarch64".to_string());
+    Some((c, ["x86-64-v3".to_string(), target]))
+}
+
 /// A Python tool of the project in the prepared environment.
 pub fn python(tool: &str) -> Command {
     let mut c = Command::new(prepared("venv/bin/python"));
@@ -80,7 +91,12 @@ pub fn artifact(model: &str) -> PathBuf {
     }
     let stem = Path::new(model).parent().unwrap().join(Path::new(model).file_stem().unwrap());
     let path = scratch(&format!("artifact-{}", stem.to_string_lossy().replace('/', "-"))).join("m.tgc");
-    ok(tgc().arg("build").arg(prepared(model)).arg("-o").arg(&path));
+    let mut build = tgc();
+    build.arg("build").arg(prepared(model)).arg("-o").arg(&path);
+    for t in other_run().into_iter().flat_map(|o| o.1) {
+        build.args(["--target", &t]);
+    }
+    ok(&mut build);
     built.insert(model.to_string(), path.clone());
     path
 }
@@ -98,14 +114,28 @@ pub fn compare(got: &Path, want: &Path, tolerance: Tolerance) {
     ok(&mut c);
 }
 
+/// Runs the artifact of a model and compares. What another machine's code gives is the same to the bit.
+fn run_and_compare(model: &str, input: &Path, got: &Path, want: &Path, tolerance: Tolerance) {
+    let run = |mut c: Command, out: &Path| {
+        ok(c.arg("run").arg(artifact(model)).arg("--inputs").arg(input).arg("-o").arg(out))
+    };
+    run(tgc_run(), got);
+    compare(got, want, tolerance);
+    if let Some((other, _)) = other_run() {
+        let there = got.with_file_name("there.npz");
+        run(other, &there);
+        compare(&there, want, tolerance);
+        ok(python("npz_compare.py").arg(&there).arg(got).arg("--bits"));
+    }
+}
+
 /// Runs the artifact on the inputs of a golden data set under tests/data/golden and compares.
 pub fn same_as_golden(model: &str, golden: &str, tolerance: Tolerance) {
     let dir = scratch(&format!("golden-{}", golden.replace('/', "-")));
     let (input, want, got) = (dir.join("in.npz"), dir.join("want.npz"), dir.join("got.npz"));
     let data = root().join("tests/data/golden").join(golden).join("test_data_set_0");
     ok(python("pb2npz.py").arg(prepared(model)).arg(data).arg(&input).arg(&want));
-    ok(tgc_run().arg("run").arg(artifact(model)).arg("--inputs").arg(&input).arg("-o").arg(&got));
-    compare(&got, &want, tolerance);
+    run_and_compare(model, &input, &got, &want, tolerance);
 }
 
 /// Runs the artifact on random inputs and compares with ONNX Runtime on the same. `dims` are ONNX's own dim names, `ranges`
@@ -121,6 +151,5 @@ pub fn same_as_onnx_runtime(model: &str, dims: &[(&str, usize)], ranges: &[&str]
         ort.arg("--dim").arg(format!("{name}={n}"));
     }
     ok(ort.arg("--save-inputs").arg(&input).arg("-o").arg(&want));
-    ok(tgc_run().arg("run").arg(artifact(model)).arg("--inputs").arg(&input).arg("-o").arg(&got));
-    compare(&got, &want, tolerance);
+    run_and_compare(model, &input, &got, &want, tolerance);
 }

@@ -1,14 +1,18 @@
-//! One graph, three ways: as it is in the interpreter, optimized in the interpreter, compiled through loader and session.
+//! One graph, three ways: as it is in the interpreter, optimized in the interpreter, compiled through loader and session. With
+//! a guest (`TGC_GUEST`, see its crate) also compiled for that, which gives the bits that the code of this machine gives.
 
 use crate::buffers::{Guarded, Side};
 use crate::maker::Made;
-use std::sync::Arc;
+use guest::host::{self, Guest};
+use guest::wire::Array;
+use std::sync::{Arc, Mutex};
 use tgc::BuildOptions;
 use tgc::ir::accuracy::within;
 use tgc::ir::diag::Diag;
 use tgc::ir::interp::{Bounded, run_bounded};
 use tgc::ir::module::Module;
 use tgc::ir::tensor::{Data, Tensor};
+use tgc::ir::types::DType;
 use tgc::runtime::{Loader, Model, Pool, Session, SessionOptions};
 
 /// What the runs of a graph came to.
@@ -27,30 +31,41 @@ pub fn pools() -> [Arc<Pool>; 2] {
     [1, 2].map(|n| Arc::new(Pool::new(n).unwrap()))
 }
 
+/// An artifact of some graphs, opened here, and in a guest if there is one.
+#[derive(Clone)]
+pub struct Compiled {
+    model: Arc<Model>,
+    guest: Option<Arc<Mutex<Guest>>>,
+}
+
 /// All graphs in one artifact.
-pub fn compile<'m>(graphs: impl Iterator<Item = &'m Made>) -> Result<Arc<Model>, String> {
+pub fn compile<'m>(graphs: impl Iterator<Item = &'m Made>) -> Result<Compiled, String> {
     let mut all = Module::default();
     for made in graphs {
         all.entries.extend(made.module.entries.clone());
         all.weights.extend(made.module.weights.clone());
     }
-    let options = BuildOptions { targets: vec!["native".into()], ..BuildOptions::default() };
+    let targets: Vec<String> = ["native".to_string()].into_iter().chain(host::targets()).collect();
+    let in_guest = targets.len() > 1;
+    let options = BuildOptions { targets, ..BuildOptions::default() };
     let artifact = tgc::build(&mut all, &options, &mut |_| {}, &|| ()).map_err(|d| render(&d))?;
     let bytes = artifact.to_bytes().map_err(|e| e.to_string())?;
-    Loader::default().from_bytes(&bytes).map_err(|e| e.to_string())
+    let model = Loader::default().from_bytes(&bytes).map_err(|e| e.to_string())?;
+    let mut guest = None;
+    if in_guest {
+        let mut g = Guest::take()?;
+        g.open(&bytes)?;
+        guest = Some(Arc::new(Mutex::new(g)));
+    }
+    Ok(Compiled { model, guest })
 }
 
 fn render(diags: &[Diag]) -> String {
     diags.iter().map(|d| d.render(None)).collect::<Vec<_>>().join("\n")
 }
 
-/// Compares all runs of a graph; `model` has an entry of its name.
-pub fn check(
-    made: &Made,
-    model: &Arc<Model>,
-    pools: &[Arc<Pool>; 2],
-    tally: &mut Tally,
-) -> Result<(), String> {
+/// Compares all runs of a graph; `code` has an entry of its name.
+pub fn check(made: &Made, code: &Compiled, pools: &[Arc<Pool>; 2], tally: &mut Tally) -> Result<(), String> {
     let name = made.module.entries.keys().next().map_or("", String::as_str);
     let mut optimized = made.module.clone();
     let options = BuildOptions { verify_each: true, ..BuildOptions::default() };
@@ -58,7 +73,7 @@ pub fn check(
     let mut sessions = Vec::new();
     for pool in pools {
         let options = SessionOptions { pool: Some(pool.clone()), ..SessionOptions::default() };
-        sessions.push(Session::new(model, name, &options).map_err(|e| e.to_string())?);
+        sessions.push(Session::new(&code.model, name, &options).map_err(|e| e.to_string())?);
     }
     for (sizes, inputs) in &made.runs {
         let at = |what: &str, e: String| format!("at {sizes:?}, {what}: {e}");
@@ -68,8 +83,10 @@ pub fn check(
         for (session, (fill, side)) in sessions.iter_mut().zip([(0xa5, Side::End), (0x5a, Side::Begin)]) {
             compiled.push(run(session, inputs, fill, side));
         }
+        let guest = code.guest.as_ref().map(|g| in_guest(g, name, inputs));
         let Ok(want) = want else {
-            let refused = other.is_err() && compiled.iter().all(Result::is_err);
+            let refused =
+                other.is_err() && compiled.iter().all(Result::is_err) && guest.is_none_or(|g| g.is_err());
             let why = want.err().map(|d| d.to_string()).unwrap_or_default();
             refused.then_some(()).ok_or_else(|| at("only some refuse what the graph refuses", why))?;
             tally.refused += 1;
@@ -90,7 +107,37 @@ pub fn check(
         if let Some(i) = (0..one.len()).find(|&i| one[i] != two[i]) {
             return Err(at(&format!("output {i}"), "one and two threads give different bits".into()));
         }
+        if let Some(guest) = guest {
+            let dtypes: Vec<DType> = want.iter().map(|w| w.tensor.dtype).collect();
+            let guest = guest.map_err(|e| at("the guest", e))?;
+            same_bits(&dtypes, one, &guest).map_err(|e| at("the guest", e))?;
+        }
         tally.runs += 1;
+    }
+    Ok(())
+}
+
+/// Outputs of a run on two threads in a guest.
+fn in_guest(guest: &Mutex<Guest>, entry: &str, inputs: &[Tensor]) -> Result<Vec<Vec<u8>>, String> {
+    let array =
+        |t: &Tensor| Array { shape: t.shape.to_vec(), bytes: t.data.bytes().to_vec(), ..Array::default() };
+    let mut guest = guest.lock().map_err(|e| e.to_string())?;
+    let found = guest.run(entry, 2, inputs.iter().map(array).collect())?;
+    Ok(found.into_iter().map(|a| a.bytes).collect())
+}
+
+/// All NaNs are equal: which one an operation gives is the CPU's own.
+fn same_bits(dtypes: &[DType], here: &[Vec<u8>], there: &[Vec<u8>]) -> Result<(), String> {
+    let tensor = |d: DType, b: &[u8]| Tensor::from_bytes(d, &[b.len() / d.size()], Data::new(b.to_vec()));
+    for (i, d) in dtypes.iter().enumerate() {
+        let (Some(h), Some(t)) = (here.get(i), there.get(i)) else {
+            return Err(format!("output {i} is missing"));
+        };
+        let (h, t) = (tensor(*d, h), tensor(*d, t));
+        let (Some(h), Some(t)) = (h, t) else { return Err(format!("output {i} has half an element")) };
+        if h.scalars().ne(t.scalars()) {
+            return Err(format!("output {i} has other bits: {:?}, here {:?}", t.to_f64(), h.to_f64()));
+        }
     }
     Ok(())
 }

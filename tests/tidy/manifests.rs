@@ -11,12 +11,13 @@ const EDGES: &[(&str, &[&str])] = &[
     ("tgc-run", &["tgc-runtime"]),
     ("tgc-capi", &["tgc-runtime"]),
     ("filetype", &["tgc-runtime"]),
+    ("guest", &["tgc-runtime"]),
     ("peers", &[]),
     ("tgc-fuzz", &["tgc-ir", "tgc-frontend", "tgc-codegen", "tgc-runtime"]),
     ("tgc-frontend", &["tgc-ir", "tgc-proto"]),
     ("tgc-passes", &["tgc-ir"]),
-    ("tgc-codegen", &["tgc-ir", "tgc-proto", "tgc-runtime"]),
-    ("tgc", &["tgc-ir", "tgc-proto", "tgc-frontend", "tgc-passes", "tgc-codegen", "tgc-runtime"]),
+    ("tgc-codegen", &["tgc-ir", "tgc-proto", "tgc-runtime", "guest"]),
+    ("tgc", &["tgc-ir", "tgc-proto", "tgc-frontend", "tgc-passes", "tgc-codegen", "tgc-runtime", "guest"]),
 ];
 
 /// Crates from elsewhere that only some crates may use directly.

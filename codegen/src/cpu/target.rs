@@ -77,7 +77,10 @@ impl Target {
                     "E-CPU-001",
                     format!("target `{base}` cannot be given the feature `{f}`"),
                 )
-                .note(format!("features that can be added are {}", names.join(", "))));
+                .note(format!("features that can be added are {}", names.join(", ")))
+                .help(
+                    "name one of these, or leave it out: artifacts of the base run where the CPU has more",
+                ));
             };
             if !features.iter().any(|have| have == needs) {
                 return Err(Diag::error(
@@ -206,7 +209,10 @@ mod tests {
         let v2 = Target::parse("x86-64-v2").unwrap();
         assert_eq!(v2.isa, Isa { vector_bytes: 16, fma: false });
         let native = Target::parse("native").unwrap();
-        assert!(native.runs_here() && native.has("sse4.2"));
+        assert!(native.runs_here());
+        let arm = Target::parse("aarch64+dotprod+i8mm").unwrap();
+        assert_eq!((arm.arch, arm.isa), ("aarch64", Isa { vector_bytes: 16, fma: true }));
+        assert_eq!(arm.features, ["dotprod", "fp-armv8", "i8mm", "neon"]);
     }
 
     #[test]
@@ -217,5 +223,7 @@ mod tests {
         assert!(e.to_string().contains("avx512vnni"), "{e}");
         let e = Target::parse("x86-64-v3+avx512vnni").unwrap_err();
         assert!(e.to_string().contains("needs `avx512bw`"), "{e}");
+        let e = Target::parse("aarch64+avx2").unwrap_err();
+        assert!(e.to_string().contains("`avx2`") && e.to_string().contains("dotprod, fullfp16, i8mm"), "{e}");
     }
 }

@@ -1,87 +1,54 @@
-//! Runs compiled kernels inside a test: maps an image executable and puts every buffer against pages that cannot be
-//! touched, at its end or at its beginning. Only for tests.
-#![allow(unsafe_code)]
+//! Runs compiled kernels inside a test, every buffer against pages that cannot be touched, at its end or at its beginning:
+//! in this process, or code for another CPU in a guest. Only for tests.
 
-use super::Image;
+use super::{Image, Target};
 use crate::kernel::{Arg, Kernel, Role};
 use crate::schedule::{Schedule, scratch, tile_count};
-use std::ptr::NonNull;
+use guest::call::{Call, Code, Outcome};
+use guest::host::Guest;
+use std::cell::RefCell;
 use tgc_ir::tensor::{Data, Tensor};
 use tgc_ir::types::{Atom, Dim};
 
-const PAGE: usize = 4096;
-
-/// The runtime's kernel interface (`tgc_runtime`'s abi.rs).
-type KernelFn = unsafe extern "C" fn(*const *mut u8, *const i64, *mut u8, i64, i64) -> i32;
-
-/// Code mapped readable and executable.
+/// Code that can be called.
 pub(crate) struct Loaded {
-    map: memmap2::Mmap,
+    place: Place,
     symbols: Vec<(String, u64)>,
 }
 
+enum Place {
+    Here(Code),
+    Guest(RefCell<Option<Guest>>),
+}
+
 impl Loaded {
-    pub(crate) fn new(image: &Image) -> Loaded {
-        let mut map = memmap2::MmapMut::map_anon(image.bytes.len().max(1)).unwrap();
-        map[..image.bytes.len()].copy_from_slice(&image.bytes);
-        Loaded { map: map.make_exec().unwrap(), symbols: image.symbols.clone() }
+    pub(crate) fn new(image: &Image, target: &Target) -> Loaded {
+        let place = if target.runs_here() {
+            Place::Here(Code::new(&image.bytes).unwrap())
+        } else {
+            let mut guest = Guest::take().unwrap();
+            guest.load(&image.bytes).unwrap();
+            Place::Guest(RefCell::new(Some(guest)))
+        };
+        Loaded { place, symbols: image.symbols.clone() }
     }
 
-    fn function(&self, name: &str) -> KernelFn {
-        let at = self.symbols.iter().find(|s| s.0 == name).unwrap().1 as usize;
-        assert!(at < self.map.len());
-        // SAFETY: the image has a kernel's function at this offset, mapped executable for as long as `self` lives.
-        unsafe { std::mem::transmute::<*const u8, KernelFn>(self.map.as_ptr().add(at)) }
-    }
-}
-
-/// Bytes between two pages that cannot be touched.
-struct Guarded {
-    map: NonNull<u8>,
-    total: usize,
-    at: NonNull<u8>,
-    len: usize,
-}
-
-impl Guarded {
-    fn new(bytes: &[u8], at_end: bool) -> Guarded {
-        let inner = bytes.len().next_multiple_of(PAGE);
-        let total = inner + 2 * PAGE;
-        // SAFETY: a new anonymous mapping; its inner pages are made accessible, and the bytes fit in them.
-        unsafe {
-            let map = libc::mmap(
-                std::ptr::null_mut(),
-                total,
-                libc::PROT_NONE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            );
-            assert!(map != libc::MAP_FAILED);
-            let map = NonNull::new(map.cast::<u8>()).unwrap();
-            let first = map.add(PAGE);
-            if inner > 0 {
-                assert_eq!(
-                    libc::mprotect(first.as_ptr().cast(), inner, libc::PROT_READ | libc::PROT_WRITE),
-                    0
-                );
-            }
-            let at = if at_end { first.add(inner - bytes.len()) } else { first };
-            at.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
-            Guarded { map, total, at, len: bytes.len() }
+    fn call(&self, call: Call) -> Outcome {
+        match &self.place {
+            Place::Here(code) => call.run(code).unwrap(),
+            Place::Guest(g) => g.borrow_mut().as_mut().unwrap().call(call).unwrap(),
         }
     }
-
-    fn bytes(&self) -> Vec<u8> {
-        // SAFETY: `len` accessible bytes are at `at`.
-        unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.len).to_vec() }
-    }
 }
 
-impl Drop for Guarded {
+impl Drop for Loaded {
     fn drop(&mut self) {
-        // SAFETY: the mapping made in `new`, unmapped once.
-        unsafe { libc::munmap(self.map.as_ptr().cast(), self.total) };
+        if let Place::Guest(g) = &mut self.place
+            && let Some(guest) = g.take()
+            && !std::thread::panicking()
+        {
+            guest.give_back();
+        }
     }
 }
 
@@ -111,27 +78,20 @@ pub(crate) fn run(
         None => t.data.bytes().to_vec(),
     };
     let given: Vec<Vec<u8>> = kernel.args.iter().zip(args.iter()).map(bytes).collect();
-    let buffers: Vec<Guarded> = given.iter().map(|b| Guarded::new(b, at_end)).collect();
-    let pointers: Vec<*mut u8> = buffers.iter().map(|b| b.at.as_ptr()).collect();
-    let bytes = value(&scratch(kernel, schedule), kernel, params) as usize;
-    let memory = Guarded::new(&vec![0xa5; bytes], at_end);
-    let tiles = value(&tile_count(kernel, schedule), kernel, params);
-    let function = loaded.function(&kernel.name);
-    let mut end = tiles;
-    while end > 0 {
-        let begin = (end - grain.max(1)).max(0);
-        // SAFETY: the kernel's own arguments, dims and scratch, and tiles that exist.
-        let site = unsafe { function(pointers.as_ptr(), params.as_ptr(), memory.at.as_ptr(), begin, end) };
-        if site != 0 {
-            return Err(site);
-        }
-        end = begin;
-    }
-    for (((t, b), a), given) in args.iter_mut().zip(&buffers).zip(&kernel.args).zip(&given) {
+    let after = loaded.call(Call {
+        at: loaded.symbols.iter().find(|s| s.0 == kernel.name).unwrap().1,
+        buffers: given.clone(),
+        params: params.to_vec(),
+        scratch: value(&scratch(kernel, schedule), kernel, params) as u64,
+        tiles: value(&tile_count(kernel, schedule), kernel, params),
+        grain,
+        at_end,
+    })?;
+    for (((t, b), a), given) in args.iter_mut().zip(after).zip(&kernel.args).zip(&given) {
         if matches!(a.role, Role::In | Role::Const) {
-            assert!(*given == b.bytes(), "an input was written");
+            assert!(*given == b, "an input was written");
         } else {
-            t.data = Data::new(b.bytes());
+            t.data = Data::new(b);
         }
     }
     Ok(())

@@ -1,5 +1,5 @@
 //! `tgc-run` as a program: results, diagnostics and exit codes, on artifacts with hand-assembled kernels.
-#![cfg(target_arch = "x86_64")]
+#![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 
 #[allow(dead_code)]
 #[path = "../../tests/runtime/machine.rs"]
@@ -167,7 +167,7 @@ fn wrong_inputs_are_told_with_code_1() {
     for (model, input, texts) in cases {
         fails(&dir, &["run", model, "--input", &x(input)], 1, texts);
     }
-    fails(&dir, &["run", "foreign.tgc"], 1, &["E-RUN-004", "x86-64 needs no-such-feature"]);
+    fails(&dir, &["run", "foreign.tgc"], 1, &["E-RUN-004", &format!("{} needs no-such-feature", TARGET.0)]);
     fails(&dir, &["run", "m.tgc"], 1, &["E-RUN-011", "input `x` is missing"]);
     fails(&dir, &["run", "m.tgc", "--entry", "main"], 1, &["E-RUN-010", "forward"]);
     let twice = ["run", "m.tgc", "--input", "x=none.npy", "--input", "x=complex.npy"];
@@ -215,7 +215,10 @@ fn bench_measures_made_and_given_inputs() {
     let with = |more: &[&str]| prints(&dir, &[&short[..], more].concat());
     let json = with(&["--json", "--dim", "batch=8", "--threads", "2"]);
     assert!(json.contains(r#""dims": [{"name": "batch", "size": 8, "given": true}]"#), "{json}");
-    assert!(json.contains(r#""random_inputs": ["x"]"#) && json.contains(r#""image": "x86-64""#), "{json}");
+    assert!(
+        json.contains(r#""random_inputs": ["x"]"#) && json.contains(&format!(r#""image": "{}""#, TARGET.0)),
+        "{json}"
+    );
     let [min, median, p90] = ["min_us", "median_us", "p90_us"].map(|n| number(&json, n));
     assert!(0.0 < min && min <= median && median <= p90, "{json}");
     assert!(number(&json, "timings") >= 3.0, "{json}");
@@ -298,6 +301,7 @@ fn info_says_what_there_is() {
     m.entries[0].guards.push(Guard { pred: Pred::Le(sym(0), Expr::Const(40)), message: "r\"1".into() });
     let dir = folder("info", &m);
     let text = prints(&dir, &["info", "m.tgc", "--check"]);
+    let (arch, size) = (std::env::consts::ARCH, CODE.len());
     for line in [
         "producer      test",
         "verification  not verified",
@@ -307,8 +311,8 @@ fn info_says_what_there_is() {
         "dim     batch: 0..=64",
         "guard   batch <= 40: r\"1",
         "variant: 1 segments, 2 launches, 0 copies, 0 others, 3 buffers",
-        "x86-64-v9 (x86_64): 181 bytes of code\n    needs no-such-feature",
-        "x86-64 (x86_64): 181 bytes of code  <- runs on this machine",
+        &format!("x86-64-v9 ({arch}): {size} bytes of code\n    needs no-such-feature"),
+        &format!("{} ({arch}): {size} bytes of code  <- runs on this machine", TARGET.0),
         "add(in a: i64, in b: i64, out y: i64; 1 dims)",
         "weights: 0, 0 bytes, all match their checksums",
     ] {

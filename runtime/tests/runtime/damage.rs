@@ -91,7 +91,7 @@ fn every_flip_outside_the_weights_is_an_error() {
     let whole = artifact();
     let weights = rows(&whole).into_iter().find(|r| r.1 == 2).unwrap();
     let mut random = Random(2);
-    let near = (0..192).chain(65536..65536 + 181).chain(whole.len() - 400..whole.len());
+    let near = (0..192).chain(65536..65536 + CODE.len()).chain(whole.len() - 400..whole.len());
     let far = (0..400).map(|_| random.below(whole.len() as u64) as usize);
     for at in near.chain(far).collect::<Vec<_>>() {
         let mut bytes = whole.clone();

@@ -68,6 +68,9 @@ fn the_first_image_that_fits_is_taken() {
     let mut m = simple();
     m.images =
         vec![image("x86-64-v4", &["sse2", "avx512f"]), image("x86-64-v3", &["avx2"]), image("x86-64", &[])];
+    let mut foreign = image("foreign", &[]);
+    foreign.arch = TARGET.2.into();
+    m.images.insert(0, foreign);
     let bytes = build(&m);
     let pick = |features: &[&str]| {
         let features = Some(features.iter().map(|f| f.to_string()).collect());
@@ -78,21 +81,24 @@ fn the_first_image_that_fits_is_taken() {
     assert_eq!(pick(&["sse2", "avx2", "avx512f"]), "x86-64-v4");
     assert_eq!(pick(&["sse2", "avx2"]), "x86-64-v3");
     assert_eq!(pick(&[]), "x86-64");
-    assert!(host_features().contains(&"sse2"));
+    assert!(host_features().contains(&TARGET.1));
 }
 
 #[test]
 fn no_fitting_image_lists_what_each_lacks() {
     let mut m = simple();
-    let mut foreign = image("aarch64", &["neon"]);
-    foreign.arch = "aarch64".into();
+    let mut foreign = image("foreign", &[]);
+    foreign.arch = TARGET.2.into();
     m.images = vec![image("x86-64-v4", &["avx2", "avx512f"]), image("x86-64-v3", &["avx2"]), foreign];
     let bytes = build(&m);
     let features = Some(vec!["sse2".to_string(), "avx512f".to_string()]);
     let e = Loader { features, ..Loader::default() }.from_bytes(&bytes).err().unwrap();
     assert_eq!(e.faults[0].code, Code::NoImage);
     let text = e.to_string();
-    assert!(text.contains("x86-64-v4 needs avx2; x86-64-v3 needs avx2; aarch64 is for aarch64"), "{text}");
+    assert!(
+        text.contains(&format!("x86-64-v4 needs avx2; x86-64-v3 needs avx2; foreign is for {}", TARGET.2)),
+        "{text}"
+    );
     let model =
         Loader { inspect: true, features: Some(vec![]), ..Loader::default() }.from_bytes(&bytes).unwrap();
     assert_eq!(model.manifest().images.len(), 3);
@@ -159,7 +165,7 @@ fn inconsistent_manifests_are_refused_when_written() {
     refused(&|_, p| p.segments[0].steps[0] = launch(ADD1, &[0], &[sym(0)]), "1 arguments");
     refused(&|_, p| p.segments[0].steps[0] = launch(ADD1, &[0, 7], &[sym(0)]), "uses buffer 7");
     refused(&|_, p| p.segments[0].steps[0] = launch(ADD1, &[0, 1], &[]), "0 dims");
-    refused(&|m, _| m.images[0].kernels[0].offset = 181, "outside its code");
+    refused(&|m, _| m.images[0].kernels[0].offset = CODE.len() as u64, "outside its code");
     refused(&|m, _| m.images[0].kernels[0].tiles = sym(1), "uses a dim it does not have");
     refused(&|m, _| m.images[0].kernels.truncate(3), "lacks a kernel");
     refused(&|m, _| m.images.clear(), "0 images, 1 code sections");

@@ -1,4 +1,4 @@
-//! Hand-assembled x86-64 kernels over i64 elements and the parts every test artifact has. What must not be here: tests.
+//! Hand-assembled kernels over i64 elements, for each architecture, and the parts every test artifact has. What must not be here: tests.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -12,8 +12,15 @@ pub const IOTA: u32 = 2;
 pub const ADD: u32 = 3;
 pub const DOUBLE: u32 = 4;
 
+/// The least target of this architecture, a feature it needs, and an architecture that this is not.
+#[cfg(target_arch = "x86_64")]
+pub const TARGET: (&str, &str, &str) = ("x86-64", "sse2", "aarch64");
+#[cfg(target_arch = "aarch64")]
+pub const TARGET: (&str, &str, &str) = ("aarch64", "neon", "x86_64");
+
 /// `add1(x, y; n)`: y = x + 1, fails with site 1 at a negative element. `head(x, y)`: y[0] = x[0]. `iota(y; start, n)`:
 /// y[i] = start + i. `add(a, b, y; n)`. `double(x, y; n)`: y = x + x by way of scratch.
+#[cfg(target_arch = "x86_64")]
 #[rustfmt::skip]
 pub const CODE: [u8; 181] = [
     // add1, at 0x0
@@ -34,7 +41,41 @@ pub const CODE: [u8; 181] = [
     0x8b, 0x02, 0x48, 0x01, 0xc0, 0x49, 0x89, 0x04, 0xca, 0x48, 0xff, 0xc1, 0xeb, 0xe5, 0x31, 0xc0, 0xc3,
 ];
 
+#[cfg(target_arch = "x86_64")]
 const OFFSETS: [u64; 5] = [0, 0x30, 0x40, 0x60, 0x90];
+
+#[cfg(target_arch = "aarch64")]
+#[rustfmt::skip]
+const WORDS: [u32; 52] = [
+    // add1, at 0x0
+    0xa940_1805, 0xeb04_007f, 0x5400_00ea, 0xf863_78a7, 0xb7f8_00e7, 0x9100_04e7, 0xf823_78c7, 0x9100_0463, 0x17ff_fff9,
+    0x5280_0000, 0xd65f_03c0, 0x5280_0020, 0xd65f_03c0,
+    // head, at 0x34
+    0xa940_1805, 0xf940_00a7, 0xf900_00c7, 0x5280_0000, 0xd65f_03c0,
+    // iota, at 0x48
+    0xf940_0006, 0xf940_0025, 0xeb04_007f, 0x5400_00aa, 0x8b03_00a7, 0xf823_78c7, 0x9100_0463, 0x17ff_fffb, 0x5280_0000,
+    0xd65f_03c0,
+    // add, at 0x70
+    0xa940_1805, 0xf940_0808, 0xeb04_007f, 0x5400_00ea, 0xf863_78a7, 0xf863_78c9, 0x8b09_00e7, 0xf823_7907, 0x9100_0463,
+    0x17ff_fff9, 0x5280_0000, 0xd65f_03c0,
+    // scratch, at 0xa0
+    0xa940_1805, 0xeb04_007f, 0x5400_010a, 0xf863_78a7, 0xf900_0047, 0xf940_0047, 0x8b07_00e7, 0xf823_78c7, 0x9100_0463,
+    0x17ff_fff8, 0x5280_0000, 0xd65f_03c0,
+];
+
+/// The same kernels.
+#[cfg(target_arch = "aarch64")]
+pub const CODE: [u8; 4 * WORDS.len()] = {
+    let (mut bytes, mut at) = ([0; 4 * WORDS.len()], 0);
+    while at < bytes.len() {
+        bytes[at] = WORDS[at / 4].to_le_bytes()[at % 4];
+        at += 1;
+    }
+    bytes
+};
+
+#[cfg(target_arch = "aarch64")]
+const OFFSETS: [u64; 5] = [0, 0x34, 0x48, 0x70, 0xa0];
 
 pub fn sym(i: u32) -> Expr {
     Expr::Sym(i)
@@ -65,7 +106,7 @@ pub fn image(target: &str, features: &[&str]) -> Image {
     });
     Image {
         target: target.into(),
-        arch: "x86_64".into(),
+        arch: std::env::consts::ARCH.into(),
         features: features.iter().map(|f| f.to_string()).collect(),
         kernels: kernels.collect(),
     }
@@ -85,7 +126,7 @@ pub fn manifest(entry: Entry) -> Manifest {
             decl("add", &["a", "b"], 1),
             decl("double", &["x"], 1),
         ],
-        images: vec![image("x86-64", &["sse2"])],
+        images: vec![image(TARGET.0, &[TARGET.1])],
         ..Manifest::default()
     }
 }

@@ -1,5 +1,5 @@
 //! The runtime's tests on whole artifacts with hand-assembled kernels.
-#![cfg(target_arch = "x86_64")]
+#![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 
 mod bind;
 mod damage;

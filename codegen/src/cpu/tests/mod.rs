@@ -119,12 +119,13 @@ fn plain(vector: Option<u32>, width: u32, unroll: u32) -> StageSchedule {
     StageSchedule { vector, width, unroll, rows: None }
 }
 
+/// Those that run here, or the guest's.
 fn targets() -> Vec<Target> {
-    ["x86-64-v3", "x86-64-v4", "native"]
-        .map(|t| Target::parse(t).unwrap())
-        .into_iter()
-        .filter(Target::runs_here)
-        .collect()
+    let parse = |t: &str| Target::parse(t).unwrap();
+    match &guest::host::targets()[..] {
+        [] => ["x86-64-v3", "x86-64-v4", "native"].map(parse).into_iter().filter(Target::runs_here).collect(),
+        guest => guest.iter().map(|t| parse(t)).collect(),
+    }
 }
 
 fn same(a: &Tensor, b: &Tensor) -> bool {
@@ -146,7 +147,7 @@ fn check_cases(k: &Kernel, cases: &[(Vec<i64>, Vec<Tensor>)], schedules: &[Sched
         plans.extend([Schedule::default_for(&k, t.isa), Schedule::scalar(&k, 3)]);
         for plan in plans {
             let image = compile_all(&[(k.clone(), plan.clone())], &t, 1).unwrap();
-            let loaded = Loaded::new(&image);
+            let loaded = Loaded::new(&image, &t);
             for ((params, args), want) in cases.iter().zip(&expected) {
                 agrees(&loaded, &k, &plan, (params, args), want, &t.name);
             }
@@ -154,13 +155,14 @@ fn check_cases(k: &Kernel, cases: &[(Vec<i64>, Vec<Tensor>)], schedules: &[Sched
     }
 }
 
-/// Compares a lowered kernel with the interpreter on this machine's own target, under each schedule.
-pub(crate) fn check_native(k: &Kernel, params: &[i64], args: &[Tensor], schedules: &[Schedule]) {
+/// Compares a lowered kernel with the interpreter under the default schedule and each given one, on this machine's own
+/// target or the guest's.
+pub(crate) fn check_own(k: &Kernel, params: &[i64], args: &[Tensor], schedules: &[Schedule]) {
     let expected = interpret(k, params, args);
-    let target = Target::parse("native").unwrap();
-    for plan in schedules {
+    let target = targets().pop().unwrap();
+    for plan in [&[Schedule::default_for(k, target.isa)], schedules].concat() {
         let image = compile_all(&[(k.clone(), plan.clone())], &target, 1).unwrap();
-        agrees(&Loaded::new(&image), k, plan, (params, args), &expected, &target.name);
+        agrees(&Loaded::new(&image, &target), k, &plan, (params, args), &expected, &target.name);
     }
 }
 
@@ -284,7 +286,7 @@ fn random_kernels_equal_the_interpreter_under_random_schedules() {
             }
             let kernels: Vec<_> = work.iter().map(|w| w.0.clone()).collect();
             let image = compile_all(&kernels, target, 2).unwrap_or_else(|e| panic!("{e}"));
-            let loaded = Loaded::new(&image);
+            let loaded = Loaded::new(&image, target);
             for ((k, plan), case, want) in work {
                 agrees(&loaded, &k, &plan, (&case.params, &case.args), want, &target.name);
             }
