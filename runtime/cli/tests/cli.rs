@@ -23,8 +23,12 @@ fn folder(name: &str, m: &Manifest) -> PathBuf {
     dir
 }
 
+/// `TGC_EMULATOR` is the command (words separated by spaces) that runs programs of this architecture, if the machine itself
+/// does not.
 fn tgc_run(dir: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tgc-run")).args(args).current_dir(dir).output().unwrap()
+    let emulator = std::env::var("TGC_EMULATOR").unwrap_or_default();
+    let mut words = emulator.split_whitespace().chain([env!("CARGO_BIN_EXE_tgc-run")]);
+    Command::new(words.next().unwrap()).args(words).args(args).current_dir(dir).output().unwrap()
 }
 
 fn prints(dir: &Path, args: &[&str]) -> String {
