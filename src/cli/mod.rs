@@ -76,6 +76,8 @@ enum Failure {
     Usage(&'static str),
     /// An error of the file system, in words.
     Io(String),
+    /// Diagnostics of the runtime.
+    Runtime(tgc::runtime::Error),
     /// What was compared differs; all is said.
     Differ,
 }
@@ -116,6 +118,10 @@ pub fn main() -> ExitCode {
             Err(Failure::Usage(m)) => {
                 eprintln!("error: {m}\n\nFor more information, try '--help'.");
                 ExitCode::from(2)
+            }
+            Err(Failure::Runtime(e)) => {
+                eprintln!("{e}");
+                ExitCode::from(1)
             }
             Err(Failure::Io(m)) => {
                 eprintln!("error[E-CLI-003]: {m}");
