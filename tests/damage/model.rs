@@ -41,8 +41,17 @@ fn build(mut module: Module, compile: bool) -> Result<Verdict, String> {
 /// ONNX files, of which each case damages one.
 pub struct Onnx {
     files: Vec<PathBuf>,
-    /// The last one read: its bytes, the ranges that are structure, its parts.
-    held: Option<(usize, Vec<u8>, Vec<Range<usize>>, Option<wire::Tree>)>,
+    /// The last one read.
+    held: Option<Whole>,
+}
+
+struct Whole {
+    /// Its place among the files.
+    at: usize,
+    bytes: Vec<u8>,
+    /// The ranges that are structure.
+    focus: Vec<Range<usize>>,
+    tree: Option<wire::Tree>,
 }
 
 impl Onnx {
@@ -52,15 +61,18 @@ impl Onnx {
 
     pub fn case(&mut self, rng: &mut Rng, path: &Path) -> (String, Result<Verdict, String>) {
         let at = rng.below(self.files.len());
-        if self.held.as_ref().is_none_or(|h| h.0 != at) {
-            let bytes = std::fs::read(&self.files[at]).unwrap();
-            self.held = Some((at, bytes.clone(), wire::structure(&bytes), wire::parse(&bytes)));
-        }
-        let Some((_, bytes, focus, tree)) = &self.held else { return (String::new(), finding("no model")) };
-        let damaged = match tree {
-            Some(tree) if !rng.once_in(4) => wire::damage(rng, tree),
-            _ => mutate::bytes(rng, bytes, focus),
+        let whole = match self.held.take() {
+            Some(whole) if whole.at == at => whole,
+            _ => {
+                let bytes = std::fs::read(&self.files[at]).unwrap();
+                Whole { at, focus: wire::structure(&bytes), tree: wire::parse(&bytes), bytes }
+            }
         };
+        let damaged = match &whole.tree {
+            Some(tree) if !rng.once_in(4) => wire::damage(rng, tree),
+            _ => mutate::bytes(rng, &whole.bytes, &whole.focus),
+        };
+        self.held = Some(whole);
         std::fs::write(path, &damaged.bytes).unwrap();
         let compile = rng.once_in(COMPILED);
         let what = format!("{}: {}", self.files[at].display(), damaged.what);
