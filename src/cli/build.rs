@@ -121,7 +121,7 @@ pub fn run(a: &BuildArgs) -> Result<(), Failure> {
             let Some(path) = &a.output else { return Ok(()) };
             bar.set_style(style(SPINNER));
             bar.set_message("writing the artifact");
-            artifact.write(path).map_err(|e| Failure::Runtime(e))?;
+            artifact.write(path).map_err(Failure::Runtime)?;
             bar.finish_and_clear();
             let size = std::fs::metadata(path).map(|m| m.len()).unwrap_or(0);
             eprintln!("{}: {size} bytes", path.display());

@@ -44,7 +44,7 @@ pub fn run(a: &DiffArgs) -> Result<(), Failure> {
 
 fn side(path: &Path, a: &DiffArgs) -> Result<Side, Failure> {
     if let Some(opened) = Side::artifact(path) {
-        return opened.map_err(|e| Failure::Runtime(e));
+        return opened.map_err(Failure::Runtime);
     }
     let options = LoadOptions { dims: a.dims.clone(), constants: a.constants.clone() };
     let (module, warnings) = tgc::load(path, &options).map_err(|d| Failure::of_file(d, path))?;

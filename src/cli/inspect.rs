@@ -31,7 +31,7 @@ fn dim(text: &str) -> Result<(String, i64), String> {
 
 pub fn run(a: &InspectArgs) -> Result<(), Failure> {
     let loader = rt::Loader { inspect: true, ..rt::Loader::default() };
-    let model = loader.open(&a.artifact).map_err(|e| Failure::Runtime(e))?;
+    let model = loader.open(&a.artifact).map_err(Failure::Runtime)?;
     let sizes = sizes(model.manifest(), &a.dims).map_err(Failure::Input)?;
     let entries: Vec<Figures> =
         model.manifest().entries.iter().zip(sizes).map(|(e, syms)| Figures::new(&model, e, syms)).collect();
