@@ -177,11 +177,11 @@ fn plan(
         }
     }
     if let Some((work, sizes)) = cheapest {
-        let sizes: Vec<String> = sizes.iter().map(|(n, v)| format!(" {n} = {v}")).collect();
-        let more = if out.is_empty() { "" } else { "more of " };
+        let sizes: Vec<String> = sizes.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+        let at = if sizes.is_empty() { String::new() } else { format!(" at {}", sizes.join(", ")) };
+        let more = if out.is_empty() { "" } else { "more sizes: " };
         record.left.push(format!(
-            "{more}`{entry}`{}: {work} operations, of {BUDGET} that are spent without --verify",
-            sizes.join(",")
+            "{more}`{entry}`{at} takes {work} operations, and a build spends {BUDGET} unless --verify is given"
         ));
     }
     out

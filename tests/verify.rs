@@ -90,7 +90,7 @@ fn what_is_left_out_is_recorded() {
     let auto = BuildOptions { verify: Verify::Auto, ..options(None) };
     let built = build(&mut large, &auto, &mut |_| {}, &|| ()).unwrap();
     let said = built.verification();
-    assert!(said.starts_with("not verified: `main` m = ") && said.contains("n = 1048576"), "{said}");
+    assert!(said.starts_with("not verified: `main` at m = ") && said.contains("n = 1048576"), "{said}");
     let foreign = BuildOptions { targets: vec!["aarch64".into()], ..auto };
     let built = build(&mut model(), &foreign, &mut |_| {}, &|| ()).unwrap();
     assert_eq!(built.verification(), "not verified: the code for aarch64, which this machine cannot run");
