@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// No case takes more of a CPU's time, in seconds; machine code for a trained model takes most.
 const LIMIT: f64 = if cfg!(debug_assertions) { 60.0 } else { 30.0 };
 /// No case waits longer, for whatever.
-const WAIT: Duration = Duration::from_secs(300);
+const WAIT: Duration = Duration::from_secs(1200);
 /// Memory that a case may use at most, with what the process has from the start.
 const MEMORY: u64 = 1 << 30;
 /// Address space of a worker in KiB: what asks for more without need dies of it.
