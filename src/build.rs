@@ -34,7 +34,8 @@ pub enum Verify {
     /// Nothing.
     #[default]
     Never,
-    /// What a budget of operations allows; the artifact's record says what was left out.
+    /// What a budget of operations allows, and nothing where kernels are edited by hand; the artifact's record says what was
+    /// left out.
     Auto,
     /// Everything: all of the build's code that this machine can run, however long it takes. An error if there is none, or
     /// if the model refuses all inputs that are tried.
@@ -116,7 +117,9 @@ pub fn build(
     for t in &options.targets {
         targets.push(Target::parse(t).map_err(|d| vec![d])?);
     }
-    let given = (options.verify != Verify::Never).then(|| module.clone());
+    // who edits kernels may mean to change results
+    let edited = options.verify == Verify::Auto && options.kernels.is_some();
+    let given = (options.verify != Verify::Never && !edited).then(|| module.clone());
     let lowered = lower(module, options, at)?;
     let replace = match &options.kernels {
         None => Vec::new(),
@@ -130,6 +133,9 @@ pub fn build(
     at(Stage::Compile(lowered.kernels.len() * targets.len()));
     let mut artifact =
         artifact::compile(lowered, &targets, &replace, options.jobs, &options.record, compiled)?;
+    if edited {
+        artifact.set_verification("not verified: hand-edited kernels are in use".to_string());
+    }
     if let Some(given) = given {
         at(Stage::Verify);
         let job = Job { given: &given, optimized: module, options, replace: &replace };

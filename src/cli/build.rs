@@ -39,7 +39,7 @@ pub struct BuildArgs {
 
 #[derive(Clone, Copy, ValueEnum, PartialEq)]
 enum VerifyArg {
-    /// Within a budget of operations, so that small models are verified and large ones in part or not.
+    /// Within a budget of operations, so that small models are verified and large ones in part or not; not with --kernels.
     Auto,
     /// However long it takes; nothing to compare is an error.
     Always,

@@ -1,6 +1,6 @@
 //! Properties of artifacts and of the runtime binary: determinism, hand-edited kernels, thread counts, size.
 
-use crate::support::{MAGIKA, artifact, ok, prepared, python, root, scratch, tgc, tgc_run};
+use crate::support::{MAGIKA, artifact, fails, ok, prepared, python, root, scratch, tgc, tgc_run};
 use std::path::Path;
 use std::process::Command;
 
@@ -23,8 +23,10 @@ fn kernels_can_be_edited_by_hand() {
     let model = prepared("models/made/default_input.onnx");
     let at = |n: &str| dir.join(n);
     ok(tgc().arg("build").arg(&model).args(["--emit", "kernels", "-o"]).arg(at("k.txt")));
-    ok(tgc().arg("build").arg(&model).arg("-o").arg(at("plain.tgc")));
-    ok(tgc().arg("build").arg(&model).arg("--kernels").arg(at("k.txt")).arg("-o").arg(at("same.tgc")));
+    // hand-edited kernels are not verified unless asked, and the record says so
+    ok(tgc().args(["build", "--verify"]).arg(&model).arg("-o").arg(at("plain.tgc")));
+    let same = ["--verify", "--kernels"];
+    ok(tgc().arg("build").arg(&model).args(same).arg(at("k.txt")).arg("-o").arg(at("same.tgc")));
     assert!(std::fs::read(at("plain.tgc")).unwrap() == std::fs::read(at("same.tgc")).unwrap());
 
     let text = std::fs::read_to_string(at("k.txt")).unwrap();
@@ -32,6 +34,12 @@ fn kernels_can_be_edited_by_hand() {
     assert_ne!(text, edited, "{text}");
     std::fs::write(at("edited.txt"), edited).unwrap();
     ok(tgc().arg("build").arg(&model).arg("--kernels").arg(at("edited.txt")).arg("-o").arg(at("edited.tgc")));
+    let said = ok(tgc_run().arg("info").arg(at("edited.tgc")));
+    assert!(said.contains("not verified: hand-edited kernels are in use"), "{said}");
+    let mut refused = tgc();
+    refused.arg("build").arg(&model).args(same).arg(at("edited.txt")).arg("-o").arg(at("refused.tgc"));
+    fails(&mut refused, 1, &["E-VERIFY-001", "edited.txt is at fault"]);
+    assert!(!at("refused.tgc").exists());
     let script = "import numpy as np, sys\nd = sys.argv[1]\nx = np.arange(6, dtype=np.float32).reshape(2, 3)\n\
                   np.savez(d + '/in.npz', x=x)\nnp.savez(d + '/want.npz', y=x + np.array([1, 2, 3], np.float32))\n";
     ok(Command::new(prepared("venv/bin/python")).args(["-c", script]).arg(&dir));
