@@ -257,10 +257,10 @@ pub fn diff(a: &Side, b: &Side, seed: u64, tolerance: Tolerance) -> Result<Diffe
         runs(&mut out, (a, ea), (b, eb), seed, tolerance);
     }
     if out.outputs.is_empty() && out.refused.is_empty() {
-        let m = "the two have no entry, or no output, in common, so nothing can be compared";
-        return Err(vec![
-            Diag::error("E-DIFF-001", m).help("compare models whose inputs and outputs have the same names"),
-        ]);
+        let m = "nothing can be compared: the two have no entry, or no output, in common, or both refuse all random inputs";
+        return Err(vec![Diag::error("E-DIFF-001", m).help(
+            "compare models whose inputs and outputs have the same names; another --seed draws other inputs",
+        )]);
     }
     Ok(out)
 }
