@@ -207,9 +207,10 @@ def log(text):
     print('==> ' + text, file=sys.stderr, flush=True)
 
 
-def options(parser):
+def options(parser, engines=ENGINES):
     """Options of both benchmarks."""
-    parser.add_argument('--engines', default=','.join(ENGINES), help='comma separated (default: %(default)s)')
+    parser.set_defaults(known=engines)
+    parser.add_argument('--engines', default=','.join(engines), help='comma separated (default: %(default)s)')
     parser.add_argument('--threads', default='1,2', help='numbers of threads, comma separated (default: %(default)s)')
     parser.add_argument('--rounds', type=int, default=5, help='times that every cell is measured (default: %(default)s)')
     parser.add_argument('--seconds', type=float, default=1.0, help='least time of warm runs in a cell (default: %(default)s)')
@@ -222,9 +223,9 @@ def finish(parser, argv=None):
     """Parsed arguments with lists as lists."""
     args = parser.parse_args(argv)
     args.engines = args.engines.split(',')
-    unknown = [e for e in args.engines if e not in ENGINES]
+    unknown = [e for e in args.engines if e not in args.known]
     if unknown:
-        parser.error('no engine %s (there are: %s)' % (unknown[0], ', '.join(ENGINES)))
+        parser.error('no engine %s (there are: %s)' % (unknown[0], ', '.join(args.known)))
     try:
         args.threads = [int(t) for t in args.threads.split(',')]
     except ValueError:
