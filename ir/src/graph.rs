@@ -194,7 +194,7 @@ impl Graph {
     }
 
     /// Adds the new value of a state.
-    pub(crate) fn output_state(&mut self, name: &str, state: &str, value: Value) {
+    pub fn output_state(&mut self, name: &str, state: &str, value: Value) {
         self.outputs.push(Output { name: Arc::from(name), value, state: Some(Arc::from(state)) });
     }
 

@@ -1,0 +1,6 @@
+//! Models written in Rust: eager results, capture, names, lines and errors.
+
+mod capture;
+mod errors;
+mod figures;
+mod tensors;
