@@ -5,6 +5,7 @@
 //!
 //! What must not live here: anything of compiled code, and any operation that the IR's ops do not express.
 
+mod control;
 mod dim;
 mod error;
 mod exec;
@@ -18,6 +19,7 @@ mod state_dict;
 mod tensor;
 mod trace;
 
+pub use control::{cond, scan, while_loop};
 pub use dim::{Dim, DimSpec, IntoShape, IntoSpecs, dim};
 pub use error::{Errors, catch};
 pub use module::{

@@ -15,7 +15,7 @@ use tgc_ir::{interp, verify, weights};
 /// by their position or key.
 pub trait Tree {
     /// Adds the tensors with their names.
-    fn collect(self, name: &str, out: &mut Vec<(String, Tensor)>);
+    fn collect(&self, name: &str, out: &mut Vec<(String, Tensor)>);
     /// The same structure of other tensors, taken in order.
     fn rebuild(&self, from: &mut dyn Iterator<Item = Tensor>) -> Self;
 }
@@ -25,8 +25,8 @@ fn join(name: &str, part: &str) -> String {
 }
 
 impl Tree for Tensor {
-    fn collect(self, name: &str, out: &mut Vec<(String, Tensor)>) {
-        out.push((if name.is_empty() { "output".to_string() } else { name.to_string() }, self));
+    fn collect(&self, name: &str, out: &mut Vec<(String, Tensor)>) {
+        out.push((if name.is_empty() { "output".to_string() } else { name.to_string() }, self.clone()));
     }
     fn rebuild(&self, from: &mut dyn Iterator<Item = Tensor>) -> Tensor {
         from.next().unwrap_or(Tensor::FAILED)
@@ -34,9 +34,9 @@ impl Tree for Tensor {
 }
 
 impl<T: Tree> Tree for Vec<T> {
-    fn collect(self, name: &str, out: &mut Vec<(String, Tensor)>) {
+    fn collect(&self, name: &str, out: &mut Vec<(String, Tensor)>) {
         let name = if name.is_empty() { "output" } else { name };
-        self.into_iter().enumerate().for_each(|(i, t)| t.collect(&join(name, &i.to_string()), out));
+        self.iter().enumerate().for_each(|(i, t)| t.collect(&join(name, &i.to_string()), out));
     }
     fn rebuild(&self, from: &mut dyn Iterator<Item = Tensor>) -> Vec<T> {
         self.iter().map(|t| t.rebuild(from)).collect()
@@ -44,9 +44,9 @@ impl<T: Tree> Tree for Vec<T> {
 }
 
 impl<T: Tree, const N: usize> Tree for [T; N] {
-    fn collect(self, name: &str, out: &mut Vec<(String, Tensor)>) {
+    fn collect(&self, name: &str, out: &mut Vec<(String, Tensor)>) {
         let name = if name.is_empty() { "output" } else { name };
-        self.into_iter().enumerate().for_each(|(i, t)| t.collect(&join(name, &i.to_string()), out));
+        self.iter().enumerate().for_each(|(i, t)| t.collect(&join(name, &i.to_string()), out));
     }
     fn rebuild(&self, from: &mut dyn Iterator<Item = Tensor>) -> [T; N] {
         std::array::from_fn(|i| self[i].rebuild(from))
@@ -54,7 +54,7 @@ impl<T: Tree, const N: usize> Tree for [T; N] {
 }
 
 impl<T: Tree> Tree for Option<T> {
-    fn collect(self, name: &str, out: &mut Vec<(String, Tensor)>) {
+    fn collect(&self, name: &str, out: &mut Vec<(String, Tensor)>) {
         if let Some(t) = self {
             t.collect(name, out);
         }
@@ -65,8 +65,8 @@ impl<T: Tree> Tree for Option<T> {
 }
 
 impl<K: AsRef<str> + Clone + std::hash::Hash + Eq, T: Tree> Tree for IndexMap<K, T> {
-    fn collect(self, name: &str, out: &mut Vec<(String, Tensor)>) {
-        self.into_iter().for_each(|(k, t)| t.collect(&join(name, k.as_ref()), out));
+    fn collect(&self, name: &str, out: &mut Vec<(String, Tensor)>) {
+        self.iter().for_each(|(k, t)| t.collect(&join(name, k.as_ref()), out));
     }
     fn rebuild(&self, from: &mut dyn Iterator<Item = Tensor>) -> IndexMap<K, T> {
         self.iter().map(|(k, t)| (k.clone(), t.rebuild(from))).collect()
@@ -76,7 +76,7 @@ impl<K: AsRef<str> + Clone + std::hash::Hash + Eq, T: Tree> Tree for IndexMap<K,
 macro_rules! tuples {
     ($(($($t:ident $i:tt),*))*) => { $(
         impl<$($t: Tree),*> Tree for ($($t,)*) {
-            fn collect(self, name: &str, out: &mut Vec<(String, Tensor)>) {
+            fn collect(&self, name: &str, out: &mut Vec<(String, Tensor)>) {
                 let name = if name.is_empty() { "output" } else { name };
                 $(self.$i.collect(&join(name, stringify!($i)), out);)*
                 let _ = (name, out);

@@ -57,6 +57,7 @@ impl Region {
         }
     }
 
+    /// The input that stands for a value of the graph around.
     pub(crate) fn capture(&mut self, outer: Value, ty: Type) -> Value {
         if let Some(c) = self.captures.iter().find(|c| c.0 == outer) {
             return c.1;
@@ -351,8 +352,12 @@ impl Trace {
         Ok(())
     }
 
-    /// Starts a body; `params` are its first inputs.
-    pub(crate) fn enter_region(&mut self, params: &[(String, Type)]) -> Vec<Tensor> {
+    /// Starts a body; `params` are its first inputs, and `captures` are values it is known to read.
+    pub(crate) fn enter_region(
+        &mut self,
+        params: &[(&str, Type)],
+        captures: &[(Value, Type)],
+    ) -> Vec<Tensor> {
         let graph = Graph::region(self.symbols());
         self.regions.push(Region::new(graph));
         let mut out = Vec::new();
@@ -360,17 +365,28 @@ impl Trace {
             let v = self.graph().input(name, ty.clone(), Loc::default());
             out.push(self.tensor(v));
         }
+        if let Some(r) = self.regions.last_mut() {
+            for (outer, ty) in captures {
+                r.capture(*outer, ty.clone());
+            }
+        }
         out
     }
 
-    /// Ends the body begun last.
-    pub(crate) fn leave_region(&mut self) -> Option<Region> {
-        if self.regions.len() > 1 { self.regions.pop() } else { None }
-    }
-
-    /// Body graphs open now.
-    pub(crate) fn levels(&self) -> usize {
-        self.regions.len()
+    /// Ends the body begun last, with its results.
+    pub(crate) fn leave_region(&mut self, results: &[Tensor], loc: &Loc) -> Result<Region, Missing> {
+        let mut fault = None;
+        for (i, t) in results.iter().enumerate() {
+            match self.value(t, loc) {
+                Ok(v) => self.graph().output(&i.to_string(), v),
+                Err(missing) => fault = fault.or(Some(missing)),
+            }
+        }
+        let region = if self.regions.len() > 1 { self.regions.pop() } else { None };
+        match (fault, region) {
+            (None, Some(r)) => Ok(r),
+            (fault, _) => Err(fault.flatten()),
+        }
     }
 
     fn path_of(&self, addr: usize, kind: &'static str) -> String {
