@@ -127,7 +127,15 @@ pub fn build(
             let text = std::fs::read_to_string(path).map_err(|e| {
                 vec![Diag::error("E-CLI-002", format!("--kernels: {} cannot be read: {e}", path.display()))]
             })?;
-            kernel::text::parse(&text).map_err(|d| with_text(d, &text))?
+            let kernels = kernel::text::parse(&text).map_err(|d| with_text(d, &text))?;
+            if kernels.is_empty() {
+                let m = format!("--kernels: {} holds no kernel", path.display());
+                return Err(vec![
+                    Diag::error("E-CLI-012", m)
+                        .help("--emit kernels prints those of the model, to be edited"),
+                ]);
+            }
+            kernels
         }
     };
     at(Stage::Compile(lowered.kernels.len() * targets.len()));

@@ -1,7 +1,8 @@
 //! Two models, or artifacts, against each other: their interfaces, what artifacts hold, and what they compute on the same
 //! random inputs. Of two models also the first node whose value differs. What must not be here: how it is printed.
 
-use crate::agree::{Rng, Sizes, Symbol, draw, input_shapes, session, symbols, tuples_of};
+use crate::DimOption;
+use crate::agree::{Rng, Sizes, Symbol, draw, fits, input_shapes, session, symbols, tuples_of};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -234,8 +235,15 @@ fn dtype(d: rt::DType) -> Option<DType> {
     DType::all().find(|d| d.name() == name)
 }
 
-/// Compares two sides on inputs drawn from `seed`. Diagnostics for what cannot be compared at all.
-pub fn diff(a: &Side, b: &Side, seed: u64, tolerance: Tolerance) -> Result<Differences, Vec<Diag>> {
+/// Compares two sides on inputs drawn from `seed`, at sizes within `dims` where those name a dim; their ranges are no
+/// difference then. Diagnostics for what cannot be compared at all.
+pub fn diff(
+    a: &Side,
+    b: &Side,
+    seed: u64,
+    tolerance: Tolerance,
+    dims: &[DimOption],
+) -> Result<Differences, Vec<Diag>> {
     let mut out = Differences::default();
     if let (Side::Artifact(x), Side::Artifact(y)) = (a, b) {
         out.content = content(x, y);
@@ -251,10 +259,15 @@ pub fn diff(a: &Side, b: &Side, seed: u64, tolerance: Tolerance) -> Result<Diffe
     out.interface.extend(only("B", "entry", &of_b, pairs.iter().map(|p| &p.1).collect()));
     for (ea, eb) in &pairs {
         // the two kinds write formulas differently; their values are compared below
-        let (ia, ib) = (a.interface(ea, alike), b.interface(eb, alike));
+        let (mut ia, mut ib) = (a.interface(ea, alike), b.interface(eb, alike));
+        for d in dims {
+            let range = format!("dim `{}`: ", d.name);
+            ia.retain(|l| !l.starts_with(&range));
+            ib.retain(|l| !l.starts_with(&range));
+        }
         out.interface.extend(ia.difference(&ib).map(|l| format!("only A: {l}")));
         out.interface.extend(ib.difference(&ia).map(|l| format!("only B: {l}")));
-        runs(&mut out, (a, ea), (b, eb), seed, tolerance);
+        runs(&mut out, (a, ea), (b, eb), seed, tolerance, dims);
     }
     if out.outputs.is_empty() && out.refused.is_empty() {
         let m = "nothing can be compared: the two have no entry, or no output, in common, or both refuse all random inputs";
@@ -271,7 +284,14 @@ fn only(side: &str, what: &str, all: &[String], common: Vec<&String>) -> Vec<Str
 }
 
 /// Runs both at a few tuples of sizes that both take.
-fn runs(out: &mut Differences, (a, ea): (&Side, &str), (b, eb): (&Side, &str), seed: u64, tol: Tolerance) {
+fn runs(
+    out: &mut Differences,
+    (a, ea): (&Side, &str),
+    (b, eb): (&Side, &str),
+    seed: u64,
+    tol: Tolerance,
+    dims: &[DimOption],
+) {
     let mut symbols = a.symbols(ea);
     for (name, lo, hi) in b.symbols(eb) {
         match symbols.iter_mut().find(|s| s.0 == name) {
@@ -279,14 +299,20 @@ fn runs(out: &mut Differences, (a, ea): (&Side, &str), (b, eb): (&Side, &str), s
             None => symbols.push((name, lo, hi)),
         }
     }
+    for s in &mut symbols {
+        if let Some(d) = dims.iter().find(|d| d.name == s.0) {
+            (s.1, s.2) = (s.1.max(d.lo), s.2.min(d.hi));
+        }
+    }
     let both = |sizes: &Sizes| {
         let (Some(x), Some(y)) = (a.inputs(ea, sizes), b.inputs(eb, sizes)) else { return None };
         let same = x.len() == y.len() && x.iter().all(|i| y.contains(i));
-        same.then_some(x)
+        (same && fits(x.iter().map(|(_, d, shape)| (*d, shape.as_slice())))).then_some(x)
     };
     let tuples = tuples_of(&symbols, seed, &|sizes| both(sizes).is_some());
     if tuples.is_empty() {
-        out.refused.push(format!("entry `{ea}`: no sizes were found at which both take the same inputs"));
+        let m = "no sizes were found at which both take the same inputs, 2 GiB at most";
+        out.refused.push(format!("entry `{ea}`: {m}"));
     }
     for (sizes, small) in tuples.iter().take(TUPLES).flat_map(|s| [(s, false), (s, true)]) {
         let Some(ports) = both(sizes) else { continue };
@@ -358,7 +384,8 @@ fn compare(run: &str, name: &str, a: &Tensor, b: &Tensor, tol: Tolerance) -> Out
         let gap = if gap.is_nan() { f64::INFINITY } else { gap };
         let allowed = tol.allowed(a.dtype, scale, y);
         out.greatest = out.greatest.max(gap);
-        if gap > allowed {
+        // an infinite or NaN element allows nothing beside itself
+        if gap.is_infinite() || gap > allowed {
             out.beyond.0 += 1;
             let ratio = gap / allowed.max(f64::MIN_POSITIVE);
             if ratio > excess || out.worst.is_none() {
@@ -416,7 +443,7 @@ fn first(
 fn places(g: &Graph) -> Vec<(String, Value)> {
     let mut out: Vec<(String, Value)> = Vec::new();
     for node in g.topo() {
-        let place = g.loc(node).place.to_string();
+        let place = same_place(&g.loc(node).place);
         let v = Value { node, result: 0 };
         if place.is_empty() || matches!(g.op_of(node), Some(Op::Input(_) | Op::Weight(_) | Op::Constant(_))) {
             continue;
@@ -425,6 +452,12 @@ fn places(g: &Graph) -> Vec<(String, Value)> {
         out.push((place, v));
     }
     out
+}
+
+/// A place without the operator's name, which may be what differs.
+fn same_place(place: &str) -> String {
+    let named = place.strip_prefix("node `").and_then(|p| p.rsplit_once("` ("));
+    named.map_or_else(|| place.to_string(), |(name, _)| format!("node `{name}`"))
 }
 
 /// What two artifacts hold.

@@ -38,6 +38,7 @@ pub use tgc_frontend::onnx::{ConstOption, DimOption};
 pub use tgc_ir as ir;
 pub use tgc_passes as passes;
 pub use tgc_runtime as runtime;
+pub use tgc_zoo as zoo;
 
 /// The canonical `.tgir` text of a graph: deterministic, and parsing it back gives the same text.
 pub fn graph_text(graph: &ir::graph::Graph) -> String {

@@ -110,6 +110,10 @@ pub(crate) fn verify(job: &Job<'_>, artifact: &Artifact) -> Result<String, Vec<D
                 for &small in kinds {
                     let Some(inputs) = draw_all(&e.body, &sizes, small, &mut rng) else { break };
                     let want = interp::run_bounded(job.given, entry, &inputs);
+                    // what only a value that nothing reads refuses may be left out
+                    if want.is_err() && interp::run_bounded(job.optimized, entry, &inputs).is_ok() {
+                        continue;
+                    }
                     let mut run = Run { entry, sizes: &sizes, inputs, want, target: "" };
                     let mut equal = true;
                     for (target, model) in &models {
@@ -126,7 +130,11 @@ pub(crate) fn verify(job: &Job<'_>, artifact: &Artifact) -> Result<String, Vec<D
         }
     }
     if record.runs == 0 && always {
-        let m = "--verify: the model refuses all random inputs that were tried, so nothing could be compared";
+        let why = match record.left.is_empty() {
+            true => "the model refuses all random inputs that were tried".to_string(),
+            false => record.left.join("; "),
+        };
+        let m = format!("--verify: nothing could be compared: {why}");
         let help = "build with --verify=never, and compare on real inputs";
         return Err(vec![Diag::error("E-VERIFY-002", m).help(help)]);
     }
@@ -176,6 +184,11 @@ fn plan(
             return out;
         }
     }
+    if wanted == 0 {
+        record
+            .left
+            .push(format!("`{entry}`: no sizes were found that it takes, with inputs of 2 GiB at most"));
+    }
     if let Some((work, sizes)) = cheapest {
         let sizes: Vec<String> = sizes.iter().map(|(n, v)| format!("{n} = {v}")).collect();
         let at = if sizes.is_empty() { String::new() } else { format!(" at {}", sizes.join(", ")) };
@@ -212,6 +225,10 @@ fn explain(job: &Job<'_>, run: &Run<'_>, fault: &Fault) -> Diag {
         "the artifact computes something else than the model: entry `{}`, sizes {:?}, code for {}: {}",
         run.entry, run.sizes, run.target, fault.text
     );
+    if let Some(said) = guilty_replacement(job, run) {
+        let d = Diag::error("E-VERIFY-004", text).note(said);
+        return d.help("no artifact is written; mend the kernels, or build with --verify=never");
+    }
     let d = Diag::error("E-VERIFY-001", text);
     let d = match guilty_pass(job, run) {
         Some(Blame { pass, nodes }) => {
@@ -219,7 +236,7 @@ fn explain(job: &Job<'_>, run: &Run<'_>, fault: &Fault) -> Diag {
                 d.note(format!("pass `{pass}` is at fault: the graph is right before it and wrong after it"));
             if nodes.is_empty() { d } else { d.note(format!("its change at: {}", nodes.join(", "))) }
         }
-        None => match guilty_replacement(job, run).or_else(|| guilty_kernel(job, run)) {
+        None => match guilty_kernel(job, run) {
             Some(said) => d.note(said),
             None => d.note(
                 "every pass and every kernel alone is right: buffers or steps of the program are at fault",

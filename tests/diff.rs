@@ -30,7 +30,7 @@ fn artifact(text: &str) -> Side {
 }
 
 fn between(a: &Side, b: &Side) -> Differences {
-    diff(a, b, 0, Tolerance { absolute: None, relative: 0.0 }).unwrap()
+    diff(a, b, 0, Tolerance { absolute: None, relative: 0.0 }, &[]).unwrap()
 }
 
 #[test]
@@ -60,7 +60,8 @@ fn the_first_node_that_differs_is_named() {
     let changed = between(&side(TEXT), &side(&TEXT.replace("[0.5, -1.0]", "[0.5, -1.001]")));
     assert!(changed.first.as_ref().unwrap().starts_with("first: "), "{changed:?}");
     let allowed = Tolerance { absolute: Some(0.1), relative: 0.0 };
-    let small = diff(&side(TEXT), &side(&TEXT.replace("[0.5, -1.0]", "[0.5, -1.001]")), 0, allowed).unwrap();
+    let small =
+        diff(&side(TEXT), &side(&TEXT.replace("[0.5, -1.0]", "[0.5, -1.001]")), 0, allowed, &[]).unwrap();
     assert!(small.same() && small.outputs.iter().any(|o| o.greatest > 0.0), "{small:?}");
 }
 
@@ -82,4 +83,39 @@ fn another_interface_is_told() {
     let pinned = TEXT.replace("[n, ", "[4, ");
     let fixed = between(&side(TEXT), &side(&pinned));
     assert!(fixed.interface.contains(&"only B: input `x`: f32[4, 3]".to_string()), "{fixed:?}");
+}
+
+#[test]
+fn nan_and_infinity_are_equal_to_themselves_only() {
+    // 1/0 of the weight's new zero is an infinity, and 0/0 a NaN
+    let with =
+        |w: &str| TEXT.replace("tanh %m", "reciprocal %m").replace("[1.0, 2.0], [0.5, -1.0], [3.0, 0.25]", w);
+    let finite = with("[1.0, 2.0], [0.5, -1.0], [3.0, 0.25]");
+    let infinite = with("[0.0, 2.0], [0.0, -1.0], [0.0, 0.25]");
+    let nan = infinite.replace("mul %a, %a", "mul %a, %m");
+    for (a, b) in [(&finite, &infinite), (&finite, &nan), (&infinite, &nan)] {
+        for (a, b) in [(a, b), (b, a)] {
+            let loose = Tolerance { absolute: Some(1e3), relative: 1.0 };
+            let found = diff(&side(a), &side(b), 0, loose, &[]).unwrap();
+            assert!(!found.same() && found.outputs.iter().any(|o| o.beyond.0 > 0), "{found:?}");
+        }
+    }
+    assert!(between(&side(&nan), &side(&nan)).same());
+}
+
+#[test]
+fn sizes_that_are_asked_for_are_no_difference() {
+    let narrow: Vec<tgc::DimOption> = vec!["n=6".parse().unwrap()];
+    let fixed = TEXT.replace("[n, ", "[6, ");
+    let same = Tolerance { absolute: None, relative: 0.0 };
+    let found = diff(&side(&fixed), &artifact(TEXT), 0, same, &narrow).unwrap();
+    assert!(found.same() && found.outputs.iter().all(|o| o.run.contains("n = 6")), "{found:?}");
+    assert!(!diff(&side(&fixed), &artifact(TEXT), 0, same, &[]).unwrap().same());
+}
+
+#[test]
+fn inputs_that_no_machine_has_are_not_drawn() {
+    let huge = TEXT.replace("\"y\" {", "\"y\"\n  dim n in 1000000000..1000000000000\n{");
+    let found = between(&side(&huge), &side(&huge));
+    assert!(found.refused.iter().any(|r| r.contains("2 GiB at most")), "{found:?}");
 }

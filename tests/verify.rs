@@ -74,6 +74,7 @@ fn a_replaced_kernel_is_named() {
     all[changed] = all[changed].replace(" = erf ", " = tanh ");
     std::fs::write(&file, all.join("\n")).unwrap();
     let text = refused(&BuildOptions { kernels: Some(file.clone()), ..right.clone() });
+    assert!(text.contains("E-VERIFY-004"), "{text}");
     let name = &lowered.kernels[changed].name;
     assert!(text.contains(&format!("kernel `{name}` of ")), "{text}");
     assert!(text.contains("the generated one is right"), "{text}");
@@ -110,4 +111,32 @@ fn each_broken_pass_is_named() {
             assert!(text.contains("its change at: "), "`{pass}` broken: {text}");
         }
     }
+}
+
+/// What nothing reads may go, and with it what it would have refused.
+#[test]
+fn a_refusal_of_dead_nodes_is_no_difference() {
+    let text = r#"
+graph @main(%x: f32[a, 3], %i: i64[n]) -> (f32[a, 3] "y", i64[2] "s") {
+  %g = gather %x, %i {axis = 0} : f32[n, 3]
+  %y = relu %x : f32[a, 3]
+  %s = const_dims {dims = (n, 1)} : i64[2]
+  return %y, %s
+}
+"#;
+    let mut module = tgc::ir::text::parse_module(text, &|_| None).unwrap();
+    let built = build(&mut module, &options(None), &mut |_| {}, &|| ()).unwrap();
+    assert!(built.verification().starts_with("equal to the interpreter"), "{}", built.verification());
+}
+
+/// What cannot be tried is said, and takes no memory.
+#[test]
+fn sizes_beyond_memory_are_left_out() {
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("verify-huge.tgir");
+    tgc::ir::weights::save_module(&model(), &file).unwrap();
+    let dims = vec!["n=1000000000..1000000000".parse().unwrap()];
+    let (mut huge, _) = tgc::load(&file, &LoadOptions { dims, constants: vec![] }).unwrap();
+    let auto = BuildOptions { verify: Verify::Auto, ..options(None) };
+    let built = build(&mut huge, &auto, &mut |_| {}, &|| ()).unwrap();
+    assert!(built.verification().contains("2 GiB at most"), "{}", built.verification());
 }

@@ -66,7 +66,12 @@ pub fn check_module(path: &Path) -> Result<Module, Vec<Diag>> {
 }
 
 fn load(path: &Path) -> Result<text::Parsed, Vec<Diag>> {
-    let bytes = fs::read(path).map_err(|e| vec![unreadable(path, &e)])?;
+    let regular = |m: fs::Metadata| match m.is_file() {
+        true => Ok(()),
+        false => Err(std::io::Error::other("it is not a regular file")),
+    };
+    let read = fs::metadata(path).and_then(regular).and_then(|()| fs::read(path));
+    let bytes = read.map_err(|e| vec![unreadable(path, &e)])?;
     let text = String::from_utf8(bytes).map_err(|e| {
         let m = format!("{}: byte {} is not UTF-8 text", path.display(), e.utf8_error().valid_up_to());
         vec![

@@ -87,6 +87,9 @@ pub fn run(a: &BuildArgs) -> Result<(), Failure> {
     if a.verify == VerifyArg::Always && a.emit != Emit::Artifact {
         return Err(Failure::Usage("--verify runs the artifact: it goes with no other --emit"));
     }
+    let read: Vec<&std::path::Path> =
+        a.kernels.iter().map(|k| k.as_path()).chain([a.model.model.as_path()]).collect();
+    super::keep(a.output.as_deref(), &read)?;
     let bar = progress();
     bar.set_message("reading the model");
     let mut module = a.model.load()?;

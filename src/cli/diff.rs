@@ -37,7 +37,7 @@ pub fn run(a: &DiffArgs) -> Result<(), Failure> {
         return Err(Failure::Usage("--atol and --rtol take numbers from 0 on"));
     }
     let (x, y) = (side(&a.a, a)?, side(&a.b, a)?);
-    let found = tgc::diff(&x, &y, a.seed, Tolerance { absolute: a.atol, relative: a.rtol })?;
+    let found = tgc::diff(&x, &y, a.seed, Tolerance { absolute: a.atol, relative: a.rtol }, &a.dims)?;
     print(&if a.json { json(&found) } else { text(&found, a) })?;
     if found.same() { Ok(()) } else { Err(Failure::Differ) }
 }

@@ -7,6 +7,7 @@ mod diff;
 mod inspect;
 mod opt;
 mod reduce;
+mod zoo;
 
 use clap::{Args, Parser, Subcommand};
 use std::path::{Path, PathBuf};
@@ -38,6 +39,8 @@ enum Command {
     /// Make a model that fails small: one whose compiled code and interpreter disagree on random inputs, or that does not
     /// build.
     Reduce(reduce::ReduceArgs),
+    /// Write a well-known model with random weights as .tgir, for trials and benchmarks.
+    Zoo(zoo::ZooArgs),
 }
 
 /// The model to read.
@@ -85,8 +88,9 @@ enum Failure {
 impl Failure {
     /// Diagnostics of a model file; those of a `.tgir` text are drawn against it.
     fn of_file(diags: Vec<Diag>, path: &Path) -> Failure {
-        match std::fs::read_to_string(path) {
-            Ok(text) if path.extension().is_some_and(|e| e == "tgir") => Failure::Text(diags, text),
+        let is_text = path.is_file() && path.extension().is_some_and(|e| e == "tgir");
+        match is_text.then(|| std::fs::read_to_string(path)) {
+            Some(Ok(text)) => Failure::Text(diags, text),
             _ => Failure::Input(diags),
         }
     }
@@ -109,6 +113,7 @@ pub fn main() -> ExitCode {
             Command::Diff(a) => diff::run(a),
             Command::Opt(a) => opt::run(a),
             Command::Reduce(a) => reduce::run(a),
+            Command::Zoo(a) => zoo::run(a),
         };
         match result {
             Ok(()) => ExitCode::SUCCESS,
@@ -138,24 +143,48 @@ fn fail(diags: &[Diag], text: Option<&str>) -> ExitCode {
     report(diags, text);
     let n = diags.iter().filter(|d| d.severity == Severity::Error).count();
     eprintln!("{n} error{}", if n == 1 { "" } else { "s" });
-    ExitCode::from(1)
+    // a build that computes something else than its model is a bug of tgc
+    ExitCode::from(if diags.iter().any(|d| d.code == "E-VERIFY-001") { 3 } else { 1 })
 }
 
 fn report(diags: &[Diag], text: Option<&str>) {
     for d in diags {
-        eprintln!("{}\n", d.render(text));
+        eprintln!("{}\n", plain(&d.render(text)));
     }
+}
+
+/// Text for a terminal: what names of a model hold besides letters must not steer it.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_control() && !matches!(c, '\n' | '\t') {
+            true => out.extend(c.escape_default()),
+            false => out.push(c),
+        }
+    }
+    out
 }
 
 /// Prints a result. A reader that has gone away is no fault of ours: the rest is dropped.
 fn print(text: &str) -> Result<(), Failure> {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(plain(text).as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Failure::Io(format!("the result cannot be printed: {e}")))
         }
         _ => Ok(()),
+    }
+}
+
+/// Refuses an output that would take the place of a file that is read.
+fn keep(output: Option<&Path>, inputs: &[&Path]) -> Result<(), Failure> {
+    let Some(out) = output.and_then(|o| std::fs::canonicalize(o).ok()) else { return Ok(()) };
+    match inputs.iter().any(|i| std::fs::canonicalize(i).is_ok_and(|i| i == out)) {
+        true => Err(Failure::Usage(
+            "the output would take the place of a file that is read; give it another name",
+        )),
+        false => Ok(()),
     }
 }
 

@@ -38,7 +38,7 @@ fn kernels_can_be_edited_by_hand() {
     assert!(said.contains("not verified: hand-edited kernels are in use"), "{said}");
     let mut refused = tgc();
     refused.arg("build").arg(&model).args(same).arg(at("edited.txt")).arg("-o").arg(at("refused.tgc"));
-    fails(&mut refused, 1, &["E-VERIFY-001", "edited.txt is at fault"]);
+    fails(&mut refused, 1, &["E-VERIFY-004", "edited.txt is at fault"]);
     assert!(!at("refused.tgc").exists());
     let script = "import numpy as np, sys\nd = sys.argv[1]\nx = np.arange(6, dtype=np.float32).reshape(2, 3)\n\
                   np.savez(d + '/in.npz', x=x)\nnp.savez(d + '/want.npz', y=x + np.array([1, 2, 3], np.float32))\n";

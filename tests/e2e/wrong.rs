@@ -176,3 +176,55 @@ fn a_reader_that_goes_away_and_a_device_as_output() {
     assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
     fails(tgc().arg("build").arg(&model).arg("-o").arg(&link), 1, &["no regular file"]);
 }
+
+#[test]
+fn a_file_that_is_read_is_never_the_output() {
+    let dir = scratch("keep");
+    let at = |n: &str| dir.join(n);
+    std::fs::copy(prepared("models/made/mlp.onnx"), at("m.onnx")).unwrap();
+    let before = std::fs::read(at("m.onnx")).unwrap();
+    let words = ["the place of a file that is read"];
+    fails(tgc().current_dir(&dir).args(["build", "m.onnx", "-o", "./m.onnx"]), 2, &words);
+    fails(tgc().current_dir(&dir).args(["build", "m.onnx", "--emit", "ir", "-o", "m.onnx"]), 2, &words);
+    assert!(std::fs::read(at("m.onnx")).unwrap() == before);
+    ok(tgc().current_dir(&dir).args(["build", "m.onnx", "--verify=never", "-o", "m.tgc"]));
+    let before = std::fs::read(at("m.tgc")).unwrap();
+    let trace = ["profile", "m.tgc", "--trace", "m.tgc"];
+    fails(tgc_run().current_dir(&dir).args(trace), 1, &["E-RUN-104", "is read by this run"]);
+    assert!(std::fs::read(at("m.tgc")).unwrap() == before);
+    npz(&at("in.npz"), "x=np.zeros((2, 784), np.float32)");
+    let run = ["run", "m.tgc", "--inputs", "in.npz", "-o", "in.npz"];
+    fails(tgc_run().current_dir(&dir).args(run), 1, &["E-RUN-104", "in.npz is read"]);
+}
+
+#[test]
+fn what_is_no_regular_file_is_not_read() {
+    for path in ["/dev/zero", "/dev/null"] {
+        fails(tgc().args(["build", path, "-o", "x.tgc"]), 1, &["not a regular file"]);
+    }
+}
+
+#[test]
+fn a_fixed_dim_builds_and_one_out_of_range_is_said() {
+    let out = scratch("fixed-dim").join("m.tgc");
+    let model = prepared("models/made/mlp.onnx");
+    ok(tgc().arg("build").arg(&model).args(["--dim", "batch=5", "--verify=never", "-o"]).arg(&out));
+    let said = ok(tgc_run().arg("info").arg(&out));
+    assert!(said.contains("[5, "), "{said}");
+    let dim = ["--dim", "batch=1000000000000"];
+    fails(tgc_run().arg("bench").arg(artifact("models/made/mlp.onnx")).args(dim), 1, &["the dim is from"]);
+}
+
+/// Sizes that data decides, a kind of code that is not built, and a node without a lowering: all in one list.
+#[test]
+fn every_blocker_at_once() {
+    let dir = scratch("blockers");
+    let text = "graph @main(%x: f32[a, b], %y: f64[2]) -> (i64[2, a*b], f32[a, 3000], f64[2])\n  dim a in 1..9\n  \
+                dim b in 3000..9000\n{\n  %i, %n = non_zero %x : i64[2, a*b], i64[] loc \"first\"\n  \
+                %v, %k = top_k %x {axis = -1, k = 3000} : f32[a, 3000], i64[a, 3000] loc \"second\"\n  \
+                %r = rem %y, %y : f64[2] loc \"third\"\n  return %i, %v, %r\n}\n";
+    std::fs::write(dir.join("m.tgir"), text).unwrap();
+    let mut c = tgc();
+    c.arg("check").arg(dir.join("m.tgir"));
+    fails(&mut c, 1, &["first", "second", "third", "rem on f64"]);
+}

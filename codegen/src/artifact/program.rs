@@ -2,6 +2,7 @@
 
 use super::formula;
 use crate::kernel::{self, Kernel, Packed, reuse};
+use crate::lower::math::lower_kernel;
 use crate::lower::{self, lower_region, unbuilt};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -194,7 +195,7 @@ impl<'m> Builder<'m> {
             let ty = g.ty(o.value).cloned().unwrap_or_else(|| Type::scalar(DType::Bool));
             out.outputs.push(port(&o.name, &ty, None, &slot, &g.loc(o.value.node)).map_err(one)?);
         }
-        unbound(g, &symbols).map_err(one)?;
+        let mut faults = unbound(g, &symbols);
         for guard in g.all_guards() {
             let place =
                 if guard.at.place.is_empty() { String::new() } else { format!(" ({})", guard.at.place) };
@@ -205,13 +206,14 @@ impl<'m> Builder<'m> {
         }
         for v in &entry.variants {
             let body = match &v.body {
-                Ok(g) => Ok(self.program(g, &symbols)?),
+                Ok(g) => Ok(self.program(g, &symbols).unwrap_or_else(|d| set_aside(&mut faults, d))),
                 Err(why) => Err(why.clone()),
             };
             out.variants.push(rt::Variant { when: Some(formula::pred(&v.when, &slot).map_err(one)?), body });
         }
-        out.variants.push(rt::Variant { when: None, body: Ok(self.program(g, &symbols)?) });
-        Ok(out)
+        let body = self.program(g, &symbols).unwrap_or_else(|d| set_aside(&mut faults, d));
+        out.variants.push(rt::Variant { when: None, body: Ok(body) });
+        if faults.is_empty() { Ok(out) } else { Err(faults) }
     }
 
     fn input(
@@ -350,6 +352,8 @@ impl<'m> Builder<'m> {
             Some(low) => low?,
             None => lower_region(region, symbols, &weights_among(g, &operands))?,
         };
+        // what has no code is said here, with its node, and not only when the kernel is compiled
+        lower_kernel(&mut low.kernel.clone()).map_err(|d| Diag { at: g.loc(id), ..d })?;
         for (i, v) in operands.iter().enumerate() {
             // What reads a weight here and there reads the one form that is stored, if it has the same axes there.
             let summed = is_summed(&low.kernel, i as u32);
@@ -511,8 +515,14 @@ fn port(
     Ok(rt::Port { name: name.to_string(), dtype: d, dims, default })
 }
 
-/// Every symbol must be some input's plain dim: code for sizes that data decides is not built yet.
-fn unbound(g: &Graph, symbols: &SymTable) -> Result<(), Diag> {
+/// Keeps what is wrong with a program, so that everything wrong with the entry is said at once.
+fn set_aside(faults: &mut Vec<Diag>, found: Vec<Diag>) -> rt::Program {
+    faults.extend(found);
+    rt::Program { buffers: Vec::new(), segments: Vec::new() }
+}
+
+/// Every symbol in use must be some input's plain dim: code for sizes that data decides is not built yet.
+fn unbound(g: &Graph, symbols: &SymTable) -> Vec<Diag> {
     let bound: BTreeSet<&str> = g
         .inputs()
         .iter()
@@ -520,15 +530,25 @@ fn unbound(g: &Graph, symbols: &SymTable) -> Result<(), Diag> {
         .flat_map(|n| &n.results[0].ty.shape)
         .filter_map(|d| d.as_sym().map(|s| &**s))
         .collect();
-    match symbols.iter().find(|(s, _)| !bound.contains(&***s)) {
-        None => Ok(()),
-        Some((s, _)) => Err(Diag::error(
-            "E-CG-024",
-            format!("the size `{s}` depends on data, or is no input's dim of its own"),
-        )
-        .note("code for sizes that are known only while the model runs is not built yet")
-        .help("the reference interpreter runs it; give the size as an input's dim")),
+    let mut binders: BTreeMap<String, Loc> = BTreeMap::new();
+    for id in g.topo() {
+        if let Some(Op::BindDim(b)) = g.op_of(id) {
+            let made = g.operands(id).first().map(|v| g.loc(v.node));
+            binders.insert(b.symbol.clone(), made.unwrap_or_default());
+        }
     }
+    let open = symbols.iter().filter(|(s, _)| !bound.contains(&***s));
+    let fault = |(s, _): (&std::sync::Arc<str>, _)| {
+        let (what, at) = match binders.get(&**s) {
+            Some(at) => (format!("the size `{s}` depends on data"), at.clone()),
+            None => (format!("the size `{s}` is no input's dim of its own"), Loc::default()),
+        };
+        Diag::error("E-CG-024", what)
+            .at(&at)
+            .note("code for sizes that are known only while the model runs is not built yet")
+            .help("the reference interpreter runs it; give the size as an input's dim")
+    };
+    open.map(fault).collect()
 }
 
 fn lifetimes(s: &mut Steps) {

@@ -26,7 +26,7 @@ pub use module::{
     Buffer, Forward, IgnoredKey, Module, ModuleDict, ModuleList, Param, State, Training, Visitor,
 };
 pub use ops::*;
-pub use program::{Builder, Program, Tree, trace};
+pub use program::{Builder, Program, Tree, named, trace};
 pub use random::manual_seed;
 pub use state_dict::read as read_safetensors;
 pub use tensor::{Element, Operand, Tensor};

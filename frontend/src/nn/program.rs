@@ -98,6 +98,11 @@ tuples! {
     (A 0, B 1, C 2, D 3, E 4, F 5)
 }
 
+/// Results under names of their own, in this order.
+pub fn named<const N: usize>(results: [(&str, Tensor); N]) -> IndexMap<String, Tensor> {
+    results.into_iter().map(|(name, t)| (name.to_string(), t)).collect()
+}
+
 /// A captured program: what `tgc build` and `tgc export` read, once saved.
 pub struct Program {
     module: Ir,

@@ -267,6 +267,10 @@ fn option<'a>(opts: &'a ImportOptions, name: &str) -> Option<&'a DimOption> {
 fn declare(g: &mut Graph, name: &str, named: bool, opts: &ImportOptions) {
     let mut info = SymInfo { named, ..SymInfo::default() };
     if let Some(o) = option(opts, name) {
+        // a fixed size is a number wherever it stands
+        if o.lo == o.hi {
+            return;
+        }
         (info.lo, info.hi) = (o.lo, o.hi);
     }
     g.symbols.insert(name, info);

@@ -204,7 +204,10 @@ impl NodeCx<'_, '_> {
             "{what} (operand {i}, `{name}`) depends on the data the model is fed; it must follow from input sizes"
         );
         let help = match *by == *format!("input `{name}`") {
-            true => format!("give this input a fixed value, such as --const {name}=[1]"),
+            true => {
+                let value = if self.rank(v) == 0 { "1" } else { "[1]" };
+                format!("give this input a fixed value, such as --const {name}={value}")
+            }
             false => "export the model with this operand as a constant or computed from shapes, or fix the input it comes from with --const"
                 .to_string(),
         };

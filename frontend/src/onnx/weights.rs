@@ -3,6 +3,7 @@
 
 use super::check::Res;
 use bytes::Bytes;
+use sha1::{Digest, Sha1};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -58,12 +59,14 @@ pub(crate) fn dtype_of(code: i32) -> Res<DType> {
 pub(crate) struct Reader {
     folder: Option<PathBuf>,
     files: BTreeMap<PathBuf, Bytes>,
+    /// SHA-1 of data files whose model says what it must be.
+    digests: BTreeMap<String, [u8; 20]>,
 }
 
 impl Reader {
     /// External data is looked up in `folder`; without one there is none.
     pub(crate) fn new(folder: Option<&Path>) -> Reader {
-        Reader { folder: folder.map(Path::to_path_buf), files: BTreeMap::new() }
+        Reader { folder: folder.map(Path::to_path_buf), files: BTreeMap::new(), digests: BTreeMap::new() }
     }
 
     /// The tensor, with its elements checked against its type and dims.
@@ -122,6 +125,15 @@ impl Reader {
         };
         let (offset, length) = (number("offset")?.unwrap_or(0), number("length")?);
         let file = self.open(location)?;
+        if let Some(want) = key("checksum") {
+            let digest =
+                *self.digests.entry(location.to_string()).or_insert_with(|| Sha1::digest(&file).into());
+            let found: String = digest.iter().map(|b| format!("{b:02x}")).collect();
+            if !found.eq_ignore_ascii_case(want.trim()) {
+                let m = format!("external data `{location}` has the SHA-1 {found}, the model says {want}");
+                return Err(bad(m).help("the data file is damaged or belongs to another model").into());
+            }
+        }
         let end = length.map_or(Some(file.len()), |l| offset.checked_add(l));
         match end {
             Some(end) if offset <= end && end <= file.len() => Ok(file.slice(offset..end)),

@@ -43,6 +43,13 @@ pub(crate) fn of_file(
     fault(code, format!("{}: {what}", path.display()), help)
 }
 
+impl Fault {
+    /// The same, of a file whose name is put first.
+    pub(crate) fn of(self, path: &Path) -> Fault {
+        Fault { message: format!("{}: {}", path.display(), self.message), ..self }
+    }
+}
+
 /// What the runtime found, in the same form.
 pub(crate) fn of_runtime(error: tgc_runtime::Error) -> Vec<Fault> {
     let each = error.faults.into_iter();

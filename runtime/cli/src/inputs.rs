@@ -1,10 +1,12 @@
 //! The inputs of a run: read from files, or made from a seed. What must not be here: file formats, what is done with them.
 
 use half::{bf16, f16};
+use std::fs;
+use std::path::Path;
 use tgc_runtime::{DType, Entry, Expr, Port, Tensor};
 
 use crate::args::{Call, Random};
-use crate::fault::{Result, SIZES, fault, note, of_runtime};
+use crate::fault::{Result, SIZES, UNWRITABLE, fault, note, of_runtime};
 use crate::npz;
 
 /// Reads all input files; faults of several files are told together.
@@ -26,6 +28,21 @@ pub(crate) fn read(call: &Call, entry: &Entry) -> Result<Vec<(String, Tensor)>> 
         return Err(faults);
     }
     found.into_iter().map(|(name, t)| Ok((name.clone(), fit(entry, &name, t)?))).collect()
+}
+
+/// Refuses an output that would take the place of a file that is read.
+pub(crate) fn keep(call: &Call, output: &Path) -> Result<()> {
+    let Ok(out) = fs::canonicalize(output) else { return Ok(()) };
+    let read = [Some(&call.model), call.inputs.as_ref()].into_iter().flatten();
+    let mut read = read.chain(call.input.iter().map(|(_, path)| path));
+    match read.any(|i| fs::canonicalize(i).is_ok_and(|i| i == out)) {
+        true => Err(fault(
+            UNWRITABLE,
+            format!("{} is read by this run", output.display()),
+            "give the output another name",
+        )),
+        false => Ok(()),
+    }
 }
 
 /// .npy has no bf16: f32 values are rounded where the model takes it.
@@ -117,7 +134,14 @@ fn sizes(
                 format!("--dim {name}={size}: the dim has another size already"),
                 "give it once, and only if no file gives it",
             )),
-            Some(s) => syms[s] = Some(i64::try_from(*size).unwrap_or(i64::MAX)),
+            Some(s) => {
+                let (of, size) = (&entry.symbols[s], i64::try_from(*size).unwrap_or(i64::MAX));
+                if !(of.lo..=of.hi).contains(&size) {
+                    let m = format!("--dim {name}={size}: the dim is from {} to {}", of.lo, of.hi);
+                    faults.extend(fault(SIZES, m, "give a size in that range"));
+                }
+                syms[s] = Some(size);
+            }
         }
     }
     if !faults.is_empty() {

@@ -28,14 +28,26 @@ fn main() -> ExitCode {
     match done {
         Ok(text) => {
             // A reader that has gone away wants no more text, and no complaint either.
-            let _ = std::io::stdout().lock().write_all(text.as_bytes());
+            let _ = std::io::stdout().lock().write_all(plain(&text).as_bytes());
             ExitCode::SUCCESS
         }
         Err(faults) => {
             for f in &faults {
-                let _ = writeln!(std::io::stderr(), "{f}");
+                let _ = writeln!(std::io::stderr(), "{}", plain(&f.to_string()));
             }
             ExitCode::from(1)
         }
     }
+}
+
+/// Text for a terminal: what names of a model hold besides letters must not steer it.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_control() && !matches!(c, '\n' | '\t') {
+            true => out.extend(c.escape_default()),
+            false => out.push(c),
+        }
+    }
+    out
 }

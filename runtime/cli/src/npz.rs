@@ -22,7 +22,7 @@ fn explain(path: &Path, e: NpyError) -> Vec<fault::Fault> {
         NpyError::Elements(what) => {
             of_file(ELEMENTS, path, what, "convert the array to a type of the model with .astype(...)")
         }
-        NpyError::Runtime(e) => fault::of_runtime(e),
+        NpyError::Runtime(e) => fault::of_runtime(e).into_iter().map(|f| f.of(path)).collect(),
     }
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn write_folder(path: &Path, tensors: &[(String, Tensor)]) -> Result<
     let mut taken: BTreeMap<String, &str> = BTreeMap::new();
     let mut files = Vec::new();
     for (name, _) in tensors {
-        let file = format!("{}.npy", file_name(name));
+        let file = file_name(name);
         if let Some(other) = taken.insert(file.clone(), name) {
             let text = format!("outputs `{other}` and `{name}` would both be written to {file}");
             return Err(fault::fault(NAMES, text, "write them to an .npz file instead"));
@@ -100,11 +100,12 @@ pub(crate) fn write_folder(path: &Path, tensors: &[(String, Tensor)]) -> Result<
     Ok(files)
 }
 
-/// A name as a file's name: no folders, not hidden, no control characters.
-fn file_name(name: &str) -> String {
+/// The file of an output in a folder: no folders in its name, not hidden, no control characters.
+pub(crate) fn file_name(name: &str) -> String {
     let clean = |c: char| if c == '/' || c == '\\' || c.is_control() { '_' } else { c };
     let text: String = name.chars().map(clean).collect();
-    if text.is_empty() || text.starts_with('.') { format!("_{text}") } else { text }
+    let hidden = text.is_empty() || text.starts_with('.');
+    format!("{}{text}.npy", if hidden { "_" } else { "" })
 }
 
 /// Writes a temporary file next to the path and puts it there when it is whole.

@@ -42,6 +42,9 @@ struct Measured {
 
 /// Measures the model's steps; returns what goes to stdout.
 pub(crate) fn profile(args: &Profile) -> Result<String> {
+    if let Some(path) = &args.trace {
+        inputs::keep(&args.call, path)?;
+    }
     let threads = bench::threads(args.call.threads);
     let limits = limits::measure(threads);
     let model = Model::open(&args.call.model).map_err(of_runtime)?;

@@ -13,6 +13,15 @@ use crate::{inputs, npz};
 pub(crate) fn run(args: &Run) -> Result<String> {
     let model = Model::open(&args.call.model).map_err(of_runtime)?;
     let mut session = session(&model, &args.call)?;
+    match &args.output {
+        Some(Output::Npz(path)) => inputs::keep(&args.call, path)?,
+        Some(Output::Folder(path)) => {
+            for o in &session.entry().outputs {
+                inputs::keep(&args.call, &path.join(npz::file_name(&o.name)))?;
+            }
+        }
+        None => {}
+    }
     let inputs = inputs::read(&args.call, session.entry())?;
     let given: Vec<(&str, &Tensor)> = inputs.iter().map(|(n, t)| (n.as_str(), t)).collect();
     let outputs = session.run_owned(&given).map_err(of_runtime)?;

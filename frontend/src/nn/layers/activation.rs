@@ -41,6 +41,8 @@ macro_rules! activations {
 activations! {
     /// `max(x, 0)`.
     ReLU(x) x.relu();
+    /// `min(max(x, 0), 6)`.
+    ReLU6(x) x.relu().minimum(6);
     /// Gaussian error linear unit.
     GELU(x) x.gelu();
     /// `x * sigmoid(x)`.

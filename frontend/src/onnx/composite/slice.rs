@@ -128,21 +128,24 @@ fn forward(cx: &NodeCx<'_, '_>, d: &Dim, s: Pos, e: Pos) -> (Dim, Dim) {
     (cx.simplify(start), cx.simplify(len))
 }
 
-/// As [`forward`] for negative steps: positions are clamped to -1 (before all) up to the last.
+/// As [`forward`] for negative steps: a start is clamped to the first up to the last element, an end may be before all.
 fn backward(cx: &NodeCx<'_, '_>, d: &Dim, s: Pos, e: Pos) -> (Dim, Dim) {
     let (zero, before) = (Dim::from(0), Dim::from(-1));
     let last = d.clone() - Dim::from(1);
-    let at = |p: Pos| {
-        cx.simplify(match p {
-            Pos::Front(a) => a.dmin(&last),
-            // "to the end" means the last element here
-            Pos::Back(a) if a.is(0) => last.clone(),
-            Pos::Back(a) => (d.clone() - a).dmax(&before),
-            Pos::BeforeAll => before.clone(),
-        })
-    };
-    let (start, end) = (at(s), at(e));
-    // a start before all elements goes with an empty result only
+    let start = cx.simplify(match s {
+        Pos::Front(a) => a.dmin(&last),
+        // "to the end" means the last element here
+        Pos::Back(a) if a.is(0) || a.is(1) => last.clone(),
+        // the last element comes after: without elements it is before the first
+        Pos::Back(a) => (d.clone() - a).dmax(&zero).dmin(&last),
+        Pos::BeforeAll => zero.dmin(&last),
+    });
+    let end = cx.simplify(match e {
+        Pos::Front(a) => a.dmin(&last),
+        Pos::Back(a) if a.is(0) => last,
+        Pos::Back(a) => (d.clone() - a).dmax(&before),
+        Pos::BeforeAll => before,
+    });
     let len = cx.simplify((start.clone() - end).dmax(&zero));
     (start, len)
 }

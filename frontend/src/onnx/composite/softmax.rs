@@ -25,7 +25,8 @@ fn softmax(
         return Ok(vec![f(cx, x, axis)?]);
     }
     let axis = cx.attrs.int("axis", 1)?;
-    let at = if axis == shape.len() as i64 { shape.len() } else { cx.axis(axis, shape.len())? };
+    // the description allows an axis after the last one up to opset 10
+    let at = if cx.opset < 11 && axis == shape.len() as i64 { shape.len() } else { cx.axis(axis, shape.len())? };
     if at + 1 == shape.len() {
         return Ok(vec![f(cx, x, at as i64)?]);
     }
