@@ -82,8 +82,8 @@ impl Bottleneck {
 
 #[derive(Module)]
 enum Block {
-    Basic(#[module(name = "")] Basic),
-    Bottleneck(#[module(name = "")] Bottleneck),
+    Basic(#[module(name = "")] Box<Basic>),
+    Bottleneck(#[module(name = "")] Box<Bottleneck>),
 }
 
 impl Block {
@@ -119,8 +119,8 @@ impl ResNet {
                 let (from, stride) =
                     if j == 0 { (before, if i == 0 { 1 } else { 2 }) } else { (growth * w, 1) };
                 match bottleneck {
-                    true => Block::Bottleneck(Bottleneck::new(from, w, stride)),
-                    false => Block::Basic(Basic::new(from, w, stride)),
+                    true => Block::Bottleneck(Box::new(Bottleneck::new(from, w, stride))),
+                    false => Block::Basic(Box::new(Basic::new(from, w, stride))),
                 }
             };
             (0..blocks[i]).map(make).collect()

@@ -106,7 +106,8 @@ fn keys_are_the_published_ones() {
     for (name, dict) in models {
         let mut ours: Vec<String> = dict.iter().map(|(k, v)| format!("{name} {k} {:?}", v.shape())).collect();
         let mut wanted: Vec<&str> = published.lines().filter(|l| l.split(' ').next() == Some(name)).collect();
-        (ours.sort(), wanted.sort_unstable());
+        ours.sort();
+        wanted.sort_unstable();
         assert_eq!(ours, wanted, "{name}");
     }
 }

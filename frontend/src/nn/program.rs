@@ -79,23 +79,26 @@ macro_rules! tuples {
             fn collect(&self, name: &str, out: &mut Vec<(String, Tensor)>) {
                 let name = if name.is_empty() { "output" } else { name };
                 $(self.$i.collect(&join(name, stringify!($i)), out);)*
-                let _ = (name, out);
             }
             fn rebuild(&self, from: &mut dyn Iterator<Item = Tensor>) -> Self {
-                let _ = &from;
                 ($(self.$i.rebuild(from),)*)
             }
         }
     )* };
 }
 tuples! {
-    ()
     (A 0)
     (A 0, B 1)
     (A 0, B 1, C 2)
     (A 0, B 1, C 2, D 3)
     (A 0, B 1, C 2, D 3, E 4)
     (A 0, B 1, C 2, D 3, E 4, F 5)
+}
+
+/// Nothing.
+impl Tree for () {
+    fn collect(&self, _: &str, _: &mut Vec<(String, Tensor)>) {}
+    fn rebuild(&self, _: &mut dyn Iterator<Item = Tensor>) {}
 }
 
 /// Results under names of their own, in this order.

@@ -69,7 +69,8 @@ fn names_are_those_of_the_state_dict() {
     assert_eq!(keys[..4], ["embed.weight", "embed.bias", "blocks.0.norm.weight", "blocks.0.norm.bias"]);
     assert_eq!(keys.last().map(String::as_str), Some("head.2.bias"));
     let mut names: Vec<String> = names.into_iter().map(String::from).collect();
-    (names.sort(), keys.sort());
+    names.sort();
+    keys.sort();
     assert_eq!(names, keys);
 }
 
