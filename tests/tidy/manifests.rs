@@ -14,10 +14,25 @@ const EDGES: &[(&str, &[&str])] = &[
     ("guest", &["tgc-runtime"]),
     ("peers", &[]),
     ("tgc-fuzz", &["tgc-ir", "tgc-frontend", "tgc-codegen", "tgc-runtime"]),
-    ("tgc-frontend", &["tgc-ir", "tgc-proto"]),
+    ("tgc-derive", &[]),
+    ("tgc-frontend", &["tgc-ir", "tgc-proto", "tgc-derive"]),
+    ("tgc-zoo", &["tgc-frontend"]),
+    ("own-model", &["tgc-frontend"]),
     ("tgc-passes", &["tgc-ir"]),
     ("tgc-codegen", &["tgc-ir", "tgc-proto", "tgc-runtime", "guest"]),
-    ("tgc", &["tgc-ir", "tgc-proto", "tgc-frontend", "tgc-passes", "tgc-codegen", "tgc-runtime", "guest"]),
+    (
+        "tgc",
+        &[
+            "tgc-ir",
+            "tgc-proto",
+            "tgc-frontend",
+            "tgc-zoo",
+            "tgc-passes",
+            "tgc-codegen",
+            "tgc-runtime",
+            "guest",
+        ],
+    ),
 ];
 
 /// Crates from elsewhere that only some crates may use directly.

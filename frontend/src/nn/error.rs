@@ -101,5 +101,6 @@ pub(crate) fn end(d: Diag, at: &'static Location<'static>) -> ! {
     if caught {
         resume_unwind(Box::new(Caught(d)))
     }
+    // not a fault of ours: how eager code stops at the user's line, as documented
     panic!("{d}")
 }
