@@ -119,3 +119,19 @@ fn inputs_that_no_machine_has_are_not_drawn() {
     let found = between(&side(&huge), &side(&huge));
     assert!(found.refused.iter().any(|r| r.contains("2 GiB at most")), "{found:?}");
 }
+
+/// Where both refuse every input there is nothing to say of equality.
+#[test]
+fn two_that_refuse_everything_are_not_called_equal() {
+    let text = r#"
+graph @main(%x: f32[n, 3]) -> f32[n] "y" {
+  %i = constant 7 : i64[]
+  %y = gather %x, %i {axis = 1} : f32[n]
+  return %y
+}
+"#;
+    let same = Tolerance { absolute: None, relative: 0.0 };
+    let e = diff(&side(text), &side(text), 0, same, &[]).unwrap_err();
+    assert_eq!(e[0].code, "E-DIFF-001");
+    assert!(e[0].message.contains("both refuse all random inputs"), "{}", e[0]);
+}

@@ -203,7 +203,13 @@ impl Neg for Dim {
 
 /// The answer where it is known.
 #[track_caller]
-fn decide(a: Dim, b: Dim, at: &'static Location<'static>, pred: impl FnOnce(Size, Size) -> Pred) -> bool {
+fn decide(
+    a: Dim,
+    b: Dim,
+    sign: &str,
+    at: &'static Location<'static>,
+    pred: impl FnOnce(Size, Size) -> Pred,
+) -> bool {
     let (x, y) = match (a.size(), b.size()) {
         (Ok(x), Ok(y)) => (x, y),
         (Err(Some(d)), _) | (_, Err(Some(d))) => error::end(d, at),
@@ -213,11 +219,8 @@ fn decide(a: Dim, b: Dim, at: &'static Location<'static>, pred: impl FnOnce(Size
     let answer = trace::with(|t| pred.decide_in(t.symbols()), pred.eval(&|_| None).ok());
     answer.unwrap_or_else(|| {
         let known = trace::with(|t| t.ranges(&pred), Vec::new());
-        let mut d = Diag::error(
-            "E-NN-015",
-            format!("`{pred}` is asked, and the answer depends on the sizes of a run"),
-        )
-        .help(
+        let m = format!("`{a} {sign} {b}` is asked, and the answer depends on the sizes of a run");
+        let mut d = Diag::error("E-NN-015", m).help(
             "give the dim a range or a fixed size in its spec that decides it, or write both cases with cond",
         );
         for line in known {
@@ -232,7 +235,7 @@ macro_rules! comparisons {
         impl PartialEq<$t> for Dim {
             #[track_caller]
             fn eq(&self, o: &$t) -> bool {
-                decide(*self, Dim::from(*o), Location::caller(), Pred::Eq)
+                decide(*self, Dim::from(*o), "==", Location::caller(), Pred::Eq)
             }
         }
         impl PartialOrd<$t> for Dim {
@@ -240,9 +243,9 @@ macro_rules! comparisons {
             fn partial_cmp(&self, o: &$t) -> Option<Ordering> {
                 let at = Location::caller();
                 let (a, b) = (*self, Dim::from(*o));
-                Some(if decide(a, b, at, |x, y| Pred::Le(x + Size::from(1), y)) {
+                Some(if decide(a, b, "<", at, |x, y| Pred::Le(x + Size::from(1), y)) {
                     Ordering::Less
-                } else if decide(a, b, at, Pred::Eq) {
+                } else if decide(a, b, "==", at, Pred::Eq) {
                     Ordering::Equal
                 } else {
                     Ordering::Greater
@@ -250,19 +253,19 @@ macro_rules! comparisons {
             }
             #[track_caller]
             fn lt(&self, o: &$t) -> bool {
-                decide(*self, Dim::from(*o), Location::caller(), |a, b| Pred::Le(a + Size::from(1), b))
+                decide(*self, Dim::from(*o), "<", Location::caller(), |a, b| Pred::Le(a + Size::from(1), b))
             }
             #[track_caller]
             fn le(&self, o: &$t) -> bool {
-                decide(*self, Dim::from(*o), Location::caller(), Pred::Le)
+                decide(*self, Dim::from(*o), "<=", Location::caller(), Pred::Le)
             }
             #[track_caller]
             fn gt(&self, o: &$t) -> bool {
-                decide(*self, Dim::from(*o), Location::caller(), |a, b| Pred::Le(b + Size::from(1), a))
+                decide(*self, Dim::from(*o), ">", Location::caller(), |a, b| Pred::Le(b + Size::from(1), a))
             }
             #[track_caller]
             fn ge(&self, o: &$t) -> bool {
-                decide(*self, Dim::from(*o), Location::caller(), |a, b| Pred::Le(b, a))
+                decide(*self, Dim::from(*o), ">=", Location::caller(), |a, b| Pred::Le(b, a))
             }
         }
     )* };

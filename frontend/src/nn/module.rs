@@ -150,10 +150,11 @@ impl Training {
         let at = Location::caller();
         let on = self.0.load(Ordering::Relaxed);
         if on && !trace::allows_training() {
-            let d = Diag::error("E-NN-040", "a layer in training mode is traced").help(
-                "call model.eval() before trace, or trace with tracer(&model).training() if that is meant",
-            );
-            super::error::report(d, at);
+            let d = Diag::error("E-NN-040", "a layer in training mode is traced");
+            let help =
+                "call model.eval() before trace, or use Program::of(&model).training() if that is meant";
+            super::error::report(d.help(help), at);
+            return false;
         }
         on
     }

@@ -15,7 +15,7 @@ use tgc_ir::diag::{Diag, Loc};
 use tgc_ir::graph::{Graph, Value};
 use tgc_ir::ops::{Constant, Input, Op, Weight};
 use tgc_ir::tensor::Tensor as Data;
-use tgc_ir::types::{Dim as Size, Pred, SymInfo, SymTable, Type};
+use tgc_ir::types::{Atom, Dim as Size, Pred, SymInfo, SymTable, Type};
 
 /// Most elements of a tensor from outside the trace that is written into the graph; larger ones are weights.
 const INLINE: usize = 64;
@@ -188,7 +188,7 @@ impl Trace {
         let mut lines = Vec::new();
         p.dims(&mut |d| {
             d.leaves(&mut |a| {
-                if let tgc_ir::types::Atom::Sym(s) = a
+                if let Atom::Sym(s) = a
                     && let Some(i) = self.symbols().get(s)
                 {
                     let line = format!("`{s}` is from {} to {}", i.lo, i.hi);
@@ -639,7 +639,7 @@ impl Trace {
             return Err(None);
         }
         let before = self.graph().guards().len();
-        let node = self.graph().add(op, &values, regions, loc).map_err(Some)?;
+        let node = self.graph().add(op, &values, regions, loc).map_err(|d| Some(in_rust(d)))?;
         let pins = self.graph().guards()[before..].to_vec();
         if let Some(d) = pins.iter().find_map(|g| self.pinned(&g.pred, &g.why)) {
             return Err(Some(d));
@@ -652,17 +652,28 @@ impl Trace {
             Pred::Eq(a, b) | Pred::Broadcastable(a, b) => (a, b),
             _ => return None,
         };
-        let symbols = self.symbols();
-        let named = |d: &Size| symbols.as_named(d).is_some();
-        let plain = |d: &Size| named(d) || d.as_const().is_some();
-        if !(plain(a) && plain(b) && (named(a) || named(b))) {
+        // An equation of sums and products of named dims holds for few sizes; one with a division says what must divide what.
+        let (symbols, gap) = (self.symbols(), a.clone() - b.clone());
+        let mut atoms = gap.terms().flat_map(|t| t.1);
+        let named = |x: &Atom| matches!(x, Atom::Sym(s) if symbols.get(s).is_some_and(|i| i.named));
+        if gap.as_const().is_some() || !atoms.all(named) {
             return None;
         }
-        let m = format!("{why}: this would make the dims `{a}` and `{b}` equal");
+        let m = format!("{why}: this would make the sizes `{a}` and `{b}` equal");
         let d = Diag::error("E-NN-016", m).help(
             "a named dim stays dynamic; if the two are always equal, give them one name in the specs, else change the shapes",
         );
         Some(self.ranges(p).into_iter().fold(d, Diag::note))
+    }
+}
+
+/// The remedy as it is for a model in Rust.
+fn in_rust(d: Diag) -> Diag {
+    match d.code {
+        "E-IR-006" => {
+            d.help("a named dim stays dynamic: change the shape it meets, or give the input a fixed size in its spec")
+        }
+        _ => d,
     }
 }
 

@@ -5,3 +5,4 @@ mod control;
 mod errors;
 mod figures;
 mod tensors;
+mod wrong;

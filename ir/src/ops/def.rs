@@ -221,7 +221,16 @@ impl<'a> InferCx<'a> {
     pub(crate) fn require(&mut self, pred: Pred, why: &str) -> Result<(), Diag> {
         match pred.decide_in(self.symbols) {
             Some(true) => Ok(()),
-            Some(false) => Err(self.fail("E-IR-005", format!("{why}: `{pred}` cannot hold"))),
+            Some(false) => {
+                let found = match &pred {
+                    Pred::Eq(a, b) => format!("`{a}` and `{b}` are not equal"),
+                    Pred::Le(a, b) => format!("`{a}` is more than `{b}`"),
+                    Pred::Broadcastable(a, b) => format!("`{a}` and `{b}` are not equal, and neither is 1"),
+                    other => format!("`{other}` cannot hold"),
+                };
+                let help = "the sizes come from the operands' shapes: change one so that they fit";
+                Err(self.fail("E-IR-005", format!("{why}: {found}")).help(help))
+            }
             None => {
                 self.guards.push((pred, format!("`{}`: {why}", self.name)));
                 Ok(())
