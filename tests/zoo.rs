@@ -3,7 +3,7 @@
 
 use tgc::agree;
 use tgc::frontend::nn::*;
-use tgc::zoo::{bert, gpt2, mobilenet, perceptron, resnet, vit};
+use tgc::zoo::{bert, gpt2, llama, mobilenet, perceptron, resnet, vit};
 
 fn compiled(what: &str, program: Result<Program, Errors>) {
     let module = program.unwrap_or_else(|e| panic!("{what}: {e}")).into_module();
@@ -52,6 +52,18 @@ fn language() {
     let m = gpt2::Gpt2::new(&c);
     m.eval();
     compiled("gpt2", trace(&m, [ids("ids")], |m, [i]| m.forward(&i)));
+    let c = llama::Config {
+        vocab: 50,
+        hidden: 16,
+        intermediate: 24,
+        layers: 2,
+        heads: 4,
+        kv_heads: 2,
+        positions: 12,
+        theta: 10000.0,
+    };
+    let m = llama::Llama::new(&c);
+    compiled("llama", trace(&m, [ids("ids")], |m, [i]| m.forward(&i)));
 }
 
 /// The named models are captured whole and save; the smallest builds.

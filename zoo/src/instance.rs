@@ -1,10 +1,10 @@
 //! The models by name, with random weights and captured.
 
-use crate::{bert, gpt2, mobilenet, perceptron, resnet, vit};
+use crate::{bert, gpt2, llama, mobilenet, perceptron, resnet, vit};
 use tgc_frontend::nn::*;
 
 /// Names of the models, and what they take.
-pub const NAMES: [(&str, &str); 8] = [
+pub const NAMES: [(&str, &str); 9] = [
     ("mlp", "784-512-512-10 perceptron: x f32[batch, 784]"),
     ("lenet", "LeNet-5: x f32[batch, 1, 28, 28]"),
     ("resnet18", "ResNet-18: x f32[batch, 3, 224, 224]"),
@@ -13,6 +13,7 @@ pub const NAMES: [(&str, &str); 8] = [
     ("vit_b_16", "ViT-B/16: x f32[batch, 3, 224, 224]"),
     ("bert_base", "BERT-base: input_ids and attention_mask i64[batch, seq]"),
     ("gpt2", "GPT-2 124M: input_ids i64[batch, seq]"),
+    ("llama", "a Llama-style decoder of 41M: input_ids i64[batch, seq]"),
 ];
 
 fn batch() -> DimSpec {
@@ -66,6 +67,12 @@ pub fn program(name: &str, seed: u64) -> Option<Result<Program, Errors>> {
             let m = gpt2::Gpt2::new(&c);
             m.eval();
             let result = |m: &gpt2::Gpt2, [ids]: [Tensor; 1]| named([("logits", m.forward(&ids))]);
+            trace(&m, [ids("input_ids", c.positions)], result)
+        }
+        "llama" => {
+            let c = llama::Config::small();
+            let m = llama::Llama::new(&c);
+            let result = |m: &llama::Llama, [ids]: [Tensor; 1]| named([("logits", m.forward(&ids))]);
             trace(&m, [ids("input_ids", c.positions)], result)
         }
         _ => return None,

@@ -4,6 +4,7 @@
 pub mod bert;
 pub mod gpt2;
 mod instance;
+pub mod llama;
 pub mod mobilenet;
 pub mod perceptron;
 pub mod resnet;

@@ -1,7 +1,7 @@
 //! Every model, small: eager and traced agree at three sizes of each dynamic dim, and the keys are the published ones.
 
 use tgc_frontend::nn::*;
-use tgc_zoo::{bert, gpt2, mobilenet, perceptron, resnet, vit};
+use tgc_zoo::{bert, gpt2, llama, mobilenet, perceptron, resnet, vit};
 
 fn close(what: &str, got: &[Tensor], want: &[Tensor]) {
     assert_eq!(got.len(), want.len(), "{what}");
@@ -88,6 +88,21 @@ fn language() {
     let c = gpt2::Config { vocab: 50, positions: 12, width: 16, layers: 2, heads: 2 };
     let m = gpt2::Gpt2::new(&c);
     same("gpt2", &m, [input("ids")], ids(50), |m, [i]| vec![m.forward(&i)]);
+    let m = llama::Llama::new(&decoder());
+    same("llama", &m, [input("ids")], ids(100), |m, [i]| vec![m.forward(&i)]);
+}
+
+fn decoder() -> llama::Config {
+    llama::Config {
+        vocab: 100,
+        hidden: 64,
+        intermediate: 96,
+        layers: 2,
+        heads: 4,
+        kv_heads: 2,
+        positions: 12,
+        theta: 10000.0,
+    }
 }
 
 /// Names and shapes as torchvision and transformers publish them (`keys.txt` is made by `keys.py` from those packages).
@@ -102,6 +117,7 @@ fn keys_are_the_published_ones() {
     let c = bert::Config { layers: 2, vocab: 100, ..bert::Config::base() };
     models.push(("bert_base", bert::BertModel::new(&c).state_dict()));
     let c = gpt2::Config { layers: 2, vocab: 100, ..gpt2::Config::small() };
+    models.push(("llama", llama::Llama::new(&decoder()).state_dict()));
     models.push(("gpt2", gpt2::Gpt2::new(&c).state_dict()));
     for (name, dict) in models {
         let mut ours: Vec<String> = dict.iter().map(|(k, v)| format!("{name} {k} {:?}", v.shape())).collect();
