@@ -203,7 +203,11 @@ impl Tensor {
         let span = if step > 0 { end - start } else { start - end };
         let by = step.unsigned_abs();
         let count = ((span + by) - 1) / by;
-        let count = if count.as_known().is_some_and(|n| n < 0) { Dim::from(0) } else { count };
+        if span.as_known().is_some_and(|n| n < 0) {
+            let d = Diag::error("E-NN-079", format!("arange_step from {start} to {end} by {step}"));
+            report(d.help("a step of the other sign leads there"), at);
+            return Tensor::FAILED;
+        }
         let line = Tensor::arange(count).mul(step);
         let start = start.operand(&line);
         line + start

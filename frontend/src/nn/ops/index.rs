@@ -7,7 +7,7 @@ use super::shape::{moved, permuted, reshaped, sliced};
 use crate::nn::dim::Dim;
 use crate::nn::error::report;
 use crate::nn::tensor::Tensor;
-use std::ops::{Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use std::panic::Location;
 use tgc_ir::diag::Diag;
 use tgc_ir::types::DType;
@@ -36,19 +36,12 @@ pub struct NewAxis;
 pub struct Ellipsis;
 
 impl Index {
-    /// A range of every `step`-th element: `Index::step(1.., 2)` is Python's `1::2`.
-    pub fn step<T: Into<Dim> + Copy>(range: impl RangeBounds<T>, step: i64) -> Index {
-        let start = match range.start_bound() {
-            Bound::Included(s) => Some((*s).into()),
-            Bound::Excluded(s) => Some((*s).into() + 1),
-            Bound::Unbounded => None,
-        };
-        let end = match range.end_bound() {
-            Bound::Excluded(e) => Some((*e).into()),
-            Bound::Included(e) => past((*e).into()),
-            Bound::Unbounded => None,
-        };
-        Index(Kind::Slice { start, end, step })
+    /// Every `step`-th element of a range: `Index::step(1.., 2)` is Python's `1::2`. What is no range stays as it is.
+    pub fn step(range: impl Into<Index>, step: i64) -> Index {
+        match range.into().0 {
+            Kind::Slice { start, end, .. } => Index(Kind::Slice { start, end, step }),
+            other => Index(other),
+        }
     }
 }
 

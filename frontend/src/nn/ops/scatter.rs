@@ -9,7 +9,7 @@ use super::shape::{expanded, ir_sizes, reshaped};
 use crate::nn::dim::Dim;
 use crate::nn::error::report;
 use crate::nn::exec::{apply, apply_n};
-use crate::nn::tensor::{Operand, Tensor};
+use crate::nn::tensor::{Operand, Repr, Tensor};
 use crate::nn::trace;
 use std::panic::Location;
 use tgc_ir::diag::Diag;
@@ -303,11 +303,14 @@ fn bounded(v: f64, d: DType) -> Tensor {
     }
 }
 
-/// The positions of true elements [rank, count].
+/// The positions of true elements [rank, count]. Those of a known tensor are known in a trace too.
 #[track_caller]
 fn positions(x: &Tensor, at: At) -> Tensor {
     if x.failed() {
         return Tensor::FAILED;
+    }
+    if trace::is_tracing() && matches!(x.0, Repr::Held(_)) {
+        return trace::eager(|| positions(x, at));
     }
     let x = if x.dim() == 0 { x.reshape(1) } else { x.clone() };
     let inner = trace::with(|t| t.levels() > 1, false);
