@@ -3,6 +3,7 @@
 // so that the derive macros name the same path here and in a user's crate
 extern crate self as tgc_frontend;
 
+mod formula;
 mod limits;
 pub mod nn;
 pub mod onnx;

@@ -397,7 +397,8 @@ impl From<Data> for Tensor {
     }
 }
 
-fn kind(d: DType) -> u8 {
+/// Bool, integers, floats: the kinds that promotion goes up by.
+pub(crate) fn kind(d: DType) -> u8 {
     if d.is_float() { 2 } else { u8::from(d.is_int()) }
 }
 

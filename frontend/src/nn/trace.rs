@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tgc_ir::diag::{Diag, Loc};
-use tgc_ir::graph::{Graph, Value};
+use tgc_ir::graph::{Graph, Guard, Value};
 use tgc_ir::ops::{Constant, Input, Op, Weight};
 use tgc_ir::tensor::Tensor as Data;
 use tgc_ir::types::{Atom, Dim as Size, Pred, SymInfo, SymTable, Type};
@@ -645,6 +645,21 @@ impl Trace {
             return Err(Some(d));
         }
         Ok((0..results).map(|i| self.tensor(Value { node, result: i as u32 })).collect())
+    }
+
+    /// Adds a condition that is checked when the program runs; the error if it would pin a named dim.
+    pub(crate) fn guard(
+        &mut self,
+        pred: &Pred,
+        why: &str,
+        at: &'static Location<'static>,
+    ) -> Option<Diag> {
+        let pinned = self.pinned(pred, why);
+        if pinned.is_none() {
+            let guard = Guard { pred: pred.clone(), why: why.to_string(), at: self.loc(at) };
+            self.graph().guard(guard);
+        }
+        pinned
     }
 
     fn pinned(&self, p: &Pred, why: &str) -> Option<Diag> {

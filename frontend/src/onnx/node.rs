@@ -4,13 +4,14 @@
 use super::attrs::Attrs;
 use super::check::{Res, Stop};
 use super::graph::{Importer, Scope, Slot};
+use crate::formula::Build;
 use crate::limits::{MAX_DIM_LEAVES, MAX_RANK};
 use tgc_ir::diag::{Diag, Loc};
 use tgc_ir::graph::{Graph, Guard, Value};
 use tgc_ir::ops::{Cast, ConstDims, Constant, Expand, Op, Reshape};
 use tgc_ir::scalar::Scalar;
 use tgc_ir::tensor::Tensor;
-use tgc_ir::types::{DType, Dim, Fact, KnownElem, Pred};
+use tgc_ir::types::{DType, Dim, Fact, KnownElem, Pred, Type};
 use tgc_proto::NodeProto;
 
 /// One node being imported.
@@ -319,6 +320,23 @@ impl NodeCx<'_, '_> {
             }
             _ => Ok(v),
         }
+    }
+}
+
+impl Build for NodeCx<'_, '_> {
+    type V = Value;
+    type E = Stop;
+
+    fn apply(&mut self, op: Op, operands: &[Value]) -> Res<Value> {
+        Ok(self.g.op(op, operands, &self.loc)?)
+    }
+
+    fn ty(&self, v: Value) -> Type {
+        self.g.ty(v).cloned().unwrap_or(Type::scalar(DType::F32))
+    }
+
+    fn demand(&mut self, pred: Pred, why: &str) -> Res<()> {
+        self.require(pred, why)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::nn::dim::{Dim, IntoShape};
 use crate::nn::error::report;
 use crate::nn::exec::apply;
-use crate::nn::tensor::{Tensor, promote_types, sizes};
+use crate::nn::tensor::{Tensor, sizes};
 use std::panic::Location;
 use tgc_ir::diag::Diag;
 use tgc_ir::ops;
@@ -177,26 +177,133 @@ impl Tensor {
         let whole = self.shape()[a];
         if whole.as_known().is_some_and(|n| n % N as i64 != 0) {
             let m = format!("an axis of extent {whole} has no {N} equal parts");
-            report(Diag::error("E-NN-071", m).help("split(&[..]) gives parts of any sizes"), at);
+            report(Diag::error("E-NN-071", m).help("chunks gives parts that differ, split_with_sizes parts of any sizes"), at);
             return [const { Tensor::FAILED }; N];
         }
         let len = whole / N;
         std::array::from_fn(|i| sliced(self, a, len * i, len, 1, at))
     }
 
-    /// Tensors one after another along an axis.
+    /// [`Tensor::reshape`] to one axis.
     #[track_caller]
-    pub fn cat(tensors: &[&Tensor], dim: i64) -> Tensor {
-        let at = Location::caller();
-        let Some(first) = tensors.first() else {
-            report(Diag::error("E-NN-072", "cat of no tensors").help("give at least one"), at);
-            return Tensor::FAILED;
-        };
-        let Some(a) = first.axis(dim, at) else { return Tensor::FAILED };
-        let dtype = tensors.iter().fold(first.dtype(), |d, t| promote_types(d, t.dtype()));
-        let parts: Vec<Tensor> = tensors.iter().map(|t| super::arith::cast(t, dtype, at)).collect();
-        apply(ops::Concat { axis: a as i64 }, &parts.iter().collect::<Vec<_>>(), at)
+    pub fn ravel(&self) -> Tensor {
+        self.reshape(-1)
     }
+
+    /// Another tensor's shape.
+    #[track_caller]
+    pub fn reshape_as(&self, other: &Tensor) -> Tensor {
+        let at = Location::caller();
+        reshaped(self, &other.shape(), at)
+    }
+
+    /// [`Tensor::reshape_as`].
+    #[track_caller]
+    pub fn view_as(&self, other: &Tensor) -> Tensor {
+        let at = Location::caller();
+        reshaped(self, &other.shape(), at)
+    }
+
+    /// Broadcast to another tensor's shape.
+    #[track_caller]
+    pub fn expand_as(&self, other: &Tensor) -> Tensor {
+        self.expand(other.shape())
+    }
+
+    /// [`Tensor::expand`].
+    #[track_caller]
+    pub fn broadcast_to(&self, shape: impl IntoShape) -> Tensor {
+        self.expand(shape)
+    }
+
+    /// Without axes of extent 1: all such, or those given, of which others stay. Symbolic dims count as other than 1.
+    #[track_caller]
+    pub fn squeeze(&self, dims: &[i64]) -> Tensor {
+        let at = Location::caller();
+        let Some(axes) = self.axes(dims, at) else { return Tensor::FAILED };
+        let shape = self.shape();
+        let kept = |i: &usize| !(axes.contains(i) && shape[*i].as_known() == Some(1));
+        let shape: Vec<Dim> = (0..shape.len()).filter(kept).map(|i| shape[i]).collect();
+        reshaped(self, &shape, at)
+    }
+
+    /// An axis as several, of which one size may be -1.
+    #[track_caller]
+    pub fn unflatten(&self, dim: i64, sizes: impl IntoShape) -> Tensor {
+        let at = Location::caller();
+        let Some(a) = self.axis(dim, at) else { return Tensor::FAILED };
+        let mut sizes = sizes.into_shape();
+        let whole = self.shape()[a];
+        if let Some(i) = sizes.iter().position(|d| d.as_known() == Some(-1)) {
+            let mut rest = Dim::from(1);
+            for (j, d) in sizes.iter().enumerate() {
+                rest = if i == j { rest } else { rest * *d };
+            }
+            sizes[i] = whole / rest;
+        }
+        let mut shape = self.shape();
+        shape.splice(a..=a, sizes);
+        reshaped(self, &shape, at)
+    }
+
+    /// The transpose of a matrix; rank 0 and 1 stay.
+    #[track_caller]
+    pub fn t(&self) -> Tensor {
+        let at = Location::caller();
+        match self.dim() {
+            0 | 1 => self.clone(),
+            2 => permuted(self, &[1, 0], at),
+            r => {
+                let m = format!("t() of a tensor of rank {r}: {self:#}");
+                report(Diag::error("E-NN-074", m).help("transpose(-1, -2) swaps the last two axes"), at);
+                Tensor::FAILED
+            }
+        }
+    }
+
+    /// The last two axes swapped: PyTorch's `x.mT`.
+    #[track_caller]
+    pub fn mt(&self) -> Tensor {
+        self.transpose(-1, -2)
+    }
+
+    /// [`Tensor::transpose`].
+    #[track_caller]
+    pub fn swapaxes(&self, a: i64, b: i64) -> Tensor {
+        self.transpose(a, b)
+    }
+
+    /// [`Tensor::transpose`].
+    #[track_caller]
+    pub fn swapdims(&self, a: i64, b: i64) -> Tensor {
+        self.transpose(a, b)
+    }
+
+    /// Axes moved to other places, the others staying in order.
+    #[track_caller]
+    pub fn movedim(&self, from: &[i64], to: &[i64]) -> Tensor {
+        let at = Location::caller();
+        if from.len() != to.len() || from.is_empty() {
+            let m = format!("movedim from {from:?} to {to:?}");
+            report(Diag::error("E-NN-075", m).help("give as many axes as places, one at least"), at);
+            return Tensor::FAILED;
+        }
+        let (Some(from), Some(to)) = (self.axes(from, at), self.axes(to, at)) else { return Tensor::FAILED };
+        permuted(self, &moved(self.dim(), &from, &to), at)
+    }
+
+    /// [`Tensor::movedim`].
+    #[track_caller]
+    pub fn moveaxis(&self, from: &[i64], to: &[i64]) -> Tensor {
+        self.movedim(from, to)
+    }
+}
+
+/// The order of axes that puts those of `from` at the places `to`.
+pub(crate) fn moved(rank: usize, from: &[usize], to: &[usize]) -> Vec<usize> {
+    let mut rest = (0..rank).filter(|a| !from.contains(a));
+    let place = |i: usize| to.iter().position(|t| *t == i).map(|k| from[k]);
+    (0..rank).filter_map(|i| place(i).or_else(|| rest.next())).collect()
 }
 
 /// The dim that -1 stands for.

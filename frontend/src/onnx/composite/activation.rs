@@ -1,10 +1,12 @@
 //! Activation functions that are not IR ops, as formulas. Narrow floats are computed in f32 and rounded once.
 
+use crate::formula::logarithm::{exp_m1, softplus};
+use crate::formula::{like, scaled};
 use crate::onnx::check::Res;
 use crate::onnx::node::NodeCx;
 use crate::onnx::registry::{ANY, Row};
 use tgc_ir::graph::Value;
-use tgc_ir::ops::{Abs, Add, Div, Eq, Exp, Gelu, Log, Lt, Max, Min, Mul, Neg, Select, Sigmoid, Sub, Tanh};
+use tgc_ir::ops::{Abs, Add, Div, Gelu, Lt, Max, Min, Mul, Select, Sigmoid, Sub, Tanh};
 use tgc_ir::types::{DType, Dim};
 
 pub(crate) const ROWS: &[Row] = &[
@@ -80,30 +82,12 @@ pub(crate) const ROWS: &[Row] = &[
 ];
 
 /// `f` of operand 0.
-pub(super) fn unary(cx: &mut NodeCx<'_, '_>, f: impl FnOnce(&mut NodeCx<'_, '_>, Value) -> Res<Value>) -> Res<Vec<Value>> {
+pub(super) fn unary<'a, 'm>(
+    cx: &mut NodeCx<'a, 'm>,
+    f: impl FnOnce(&mut NodeCx<'a, 'm>, Value) -> Res<Value>,
+) -> Res<Vec<Value>> {
     let x = cx.x(0)?;
     Ok(vec![cx.wide(x, f)?])
-}
-
-/// A constant of the element type of `x`.
-pub(super) fn like(cx: &mut NodeCx<'_, '_>, x: Value, v: f64) -> Res<Value> {
-    let d = cx.dtype(x);
-    cx.num(d, v)
-}
-
-/// `x * by`.
-pub(super) fn scaled(cx: &mut NodeCx<'_, '_>, x: Value, by: f64) -> Res<Value> {
-    if by == 1.0 {
-        return Ok(x);
-    }
-    let k = like(cx, x, by)?;
-    cx.op(Mul {}, &[x, k])
-}
-
-fn exp_m1(cx: &mut NodeCx<'_, '_>, x: Value) -> Res<Value> {
-    let e = cx.op(Exp {}, &[x])?;
-    let one = like(cx, x, 1.0)?;
-    cx.op(Sub {}, &[e, one])
 }
 
 /// `x < 0 ? f(x) : x`, so NaN stays.
@@ -154,52 +138,6 @@ fn hard_sigmoid(cx: &mut NodeCx<'_, '_>, x: Value, alpha: f64, beta: f64) -> Res
     let y = cx.op(Add {}, &[y, b])?;
     let y = cx.op(Min {}, &[y, one])?;
     cx.op(Max {}, &[y, zero])
-}
-
-/// The sum of `coefficients[i] * z^i`.
-pub(super) fn polynomial(cx: &mut NodeCx<'_, '_>, z: Value, coefficients: &[f64]) -> Res<Value> {
-    let Some((&last, rest)) = coefficients.split_last() else { return like(cx, z, 0.0) };
-    let mut y = like(cx, z, last)?;
-    for &c in rest.iter().rev() {
-        let k = like(cx, z, c)?;
-        y = cx.op(Mul {}, &[y, z])?;
-        y = cx.op(Add {}, &[y, k])?;
-    }
-    Ok(y)
-}
-
-/// `y` with the sign of `x`, where `y` is an odd function of `|x|`: zeros keep their sign and NaN stays.
-pub(super) fn odd(cx: &mut NodeCx<'_, '_>, x: Value, y: Value) -> Res<Value> {
-    let zero = like(cx, x, 0.0)?;
-    let (below, above) = (cx.op(Lt {}, &[x, zero])?, cx.op(Lt {}, &[zero, x])?);
-    let minus = cx.op(Neg {}, &[y])?;
-    let y = cx.op(Select {}, &[above, y, x])?;
-    cx.op(Select {}, &[below, minus, y])
-}
-
-/// `log(1 + e)`: e where 1 + e rounds to 1, else log(u) * e / (u - 1) with u = 1 + e, which keeps the digits that 1 + e
-/// loses.
-pub(super) fn log_1p(cx: &mut NodeCx<'_, '_>, e: Value) -> Res<Value> {
-    let (zero, one) = (like(cx, e, 0.0)?, like(cx, e, 1.0)?);
-    let u = cx.op(Add {}, &[e, one])?;
-    let d = cx.op(Sub {}, &[u, one])?;
-    let tiny = cx.op(Eq {}, &[d, zero])?;
-    let safe = cx.op(Select {}, &[tiny, one, d])?;
-    let l = cx.op(Log {}, &[u])?;
-    let q = cx.op(Div {}, &[e, safe])?;
-    let l = cx.op(Mul {}, &[l, q])?;
-    cx.op(Select {}, &[tiny, e, l])
-}
-
-/// `max(x, 0) + log(1 + exp(-|x|))`.
-fn softplus(cx: &mut NodeCx<'_, '_>, x: Value) -> Res<Value> {
-    let zero = like(cx, x, 0.0)?;
-    let a = cx.op(Abs {}, &[x])?;
-    let a = cx.op(Neg {}, &[a])?;
-    let e = cx.op(Exp {}, &[a])?;
-    let l = log_1p(cx, e)?;
-    let m = cx.op(Max {}, &[x, zero])?;
-    cx.op(Add {}, &[m, l])
 }
 
 fn shrink(cx: &mut NodeCx<'_, '_>) -> Res<Vec<Value>> {

@@ -1,7 +1,7 @@
 //! `Det`: elimination with the greatest pivot of each column, written out for the fixed size of the matrices. Narrow
 //! floats are computed in f32 and rounded once.
 
-use super::activation::like;
+use crate::formula::like;
 use crate::onnx::check::Res;
 use crate::onnx::node::NodeCx;
 use crate::onnx::registry::{ANY, Row};

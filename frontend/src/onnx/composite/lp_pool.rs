@@ -1,7 +1,7 @@
 //! `LpPool`, `GlobalLpPool` and `LRN`: sums of powers over windows, taken as averages times the window's size. Narrow
 //! floats are computed in f32 and rounded once.
 
-use super::activation::{like, scaled};
+use crate::formula::{like, scaled};
 use super::conv::{Padding, Window, kernel, window};
 use super::pool::spatial;
 use crate::limits::MAX_WINDOW;
