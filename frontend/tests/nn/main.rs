@@ -3,4 +3,5 @@
 mod capture;
 mod errors;
 mod figures;
+mod losses;
 mod tensors;
