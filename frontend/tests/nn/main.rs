@@ -4,5 +4,6 @@ mod capture;
 mod control;
 mod errors;
 mod figures;
+mod losses;
 mod tensors;
 mod wrong;

@@ -2,17 +2,34 @@
 //! one function.
 
 mod activation;
+mod attention;
+mod batch_norm;
 mod container;
 mod conv;
+mod dropout;
 mod linear;
+mod loss;
 mod norm;
+mod plain;
 mod pool;
+mod rnn;
+mod rnn_cell;
+mod shape;
 mod sparse;
+mod transformer;
 
 pub use activation::*;
+pub use attention::{AttentionArgs, MultiheadAttention};
+pub use batch_norm::*;
 pub use container::Sequential;
-pub use conv::{Conv, Conv1d, Conv2d, Conv3d};
-pub use linear::Linear;
-pub use norm::{BatchNorm, BatchNorm1d, BatchNorm2d, BatchNorm3d, LayerNorm};
+pub use conv::*;
+pub use dropout::*;
+pub use linear::*;
+pub use loss::*;
+pub use norm::*;
 pub use pool::*;
-pub use sparse::{Dropout, Embedding};
+pub use rnn::{GRU, LSTM, RNN};
+pub use rnn_cell::{GRUCell, LSTMCell, Nonlinearity, RNNCell};
+pub use shape::*;
+pub use sparse::*;
+pub use transformer::*;

@@ -1,7 +1,8 @@
-//! Normalisations.
+//! Normalisations over the last axes and over groups of channels, which act alike while training.
 
+use super::plain::plain_layers;
 use crate::nn::ops::functional;
-use crate::nn::{Buffer, Forward, Module, Param, Tensor, Training, enter, init};
+use crate::nn::{Forward, Module, Param, Tensor, enter, init};
 
 /// Normalisation over the last axes.
 #[derive(Clone, Module)]
@@ -45,83 +46,101 @@ impl LayerNorm {
     }
 }
 
-impl Forward for LayerNorm {
-    #[track_caller]
-    fn forward(&self, x: &Tensor) -> Tensor {
-        LayerNorm::forward(self, x)
-    }
-}
-
-/// Normalisation of each channel over the batch and `N` axes of space.
+/// Division by the root of the mean square over the last axes.
 #[derive(Clone, Module)]
-pub struct BatchNorm<const N: usize> {
-    /// [channels].
-    pub weight: Param,
-    /// [channels].
-    pub bias: Param,
-    /// [channels].
-    pub running_mean: Buffer,
-    /// [channels].
-    pub running_var: Buffer,
-    num_batches_tracked: Buffer,
-    eps: f64,
-    momentum: f64,
-    training: Training,
+pub struct RMSNorm {
+    /// Of the normalised shape.
+    pub weight: Option<Param>,
+    #[module(skip)]
+    shape: Vec<i64>,
+    #[module(skip)]
+    eps: Option<f64>,
 }
 
-/// Over [n, c] or [n, c, l].
-pub type BatchNorm1d = BatchNorm<1>;
-/// Over [n, c, h, w].
-pub type BatchNorm2d = BatchNorm<2>;
-/// Over [n, c, d, h, w].
-pub type BatchNorm3d = BatchNorm<3>;
+impl RMSNorm {
+    /// Over the last axis, of this size.
+    pub fn new(size: usize) -> RMSNorm {
+        RMSNorm::with(&[size], None, true)
+    }
 
-impl<const N: usize> BatchNorm<N> {
-    /// With PyTorch's defaults: eps 1e-5, momentum 0.1.
-    pub fn new(channels: usize) -> Self {
-        BatchNorm {
-            weight: Param::new(init::constant(&[channels], 1.0)),
-            bias: Param::new(init::constant(&[channels], 0.0)),
-            running_mean: Buffer::new(init::constant(&[channels], 0.0)),
-            running_var: Buffer::new(init::constant(&[channels], 1.0)),
-            num_batches_tracked: Buffer::new(Tensor::scalar(0i64)).optional(),
-            eps: 1e-5,
-            momentum: 0.1,
-            training: Training::default(),
+    /// Over the last axes, of this shape. The epsilon is the element type's own if not given.
+    pub fn with(shape: &[usize], eps: Option<f64>, affine: bool) -> RMSNorm {
+        RMSNorm {
+            weight: affine.then(|| Param::new(init::constant(shape, 1.0))),
+            shape: shape.iter().map(|s| *s as i64).collect(),
+            eps,
         }
     }
 
     /// Another epsilon.
-    pub fn eps(mut self, eps: f64) -> Self {
+    pub fn eps(mut self, eps: f64) -> RMSNorm {
+        self.eps = Some(eps);
+        self
+    }
+
+    /// The result.
+    #[track_caller]
+    pub fn forward(&self, x: &Tensor) -> Tensor {
+        let _entered = enter(self);
+        functional::rms_norm(x, &self.shape, self.weight.as_deref(), self.eps)
+    }
+}
+
+/// Normalisation of groups of channels.
+#[derive(Clone, Module)]
+pub struct GroupNorm {
+    /// [channels].
+    pub weight: Option<Param>,
+    /// [channels].
+    pub bias: Option<Param>,
+    groups: i64,
+    eps: f64,
+}
+
+impl GroupNorm {
+    /// As many groups of all channels.
+    pub fn new(groups: i64, channels: usize) -> GroupNorm {
+        GroupNorm::with(groups, channels, 1e-5, true)
+    }
+
+    /// With another epsilon, and with or without weight and bias.
+    pub fn with(groups: i64, channels: usize, eps: f64, affine: bool) -> GroupNorm {
+        GroupNorm {
+            weight: affine.then(|| Param::new(init::constant(&[channels], 1.0))),
+            bias: affine.then(|| Param::new(init::constant(&[channels], 0.0))),
+            groups,
+            eps,
+        }
+    }
+
+    /// Another epsilon (1e-5 else).
+    pub fn eps(mut self, eps: f64) -> GroupNorm {
         self.eps = eps;
         self
     }
 
-    /// The result. While training, the batch's own statistics count, and the running ones follow them.
+    /// The result.
     #[track_caller]
     pub fn forward(&self, x: &Tensor) -> Tensor {
         let _entered = enter(self);
-        if !self.training.on() {
-            let (mean, var) = (&self.running_mean, &self.running_var);
-            return functional::batch_norm(x, mean, var, &self.weight, &self.bias, self.eps);
-        }
-        let axes: Vec<i64> = (0..x.dim() as i64).filter(|a| *a != 1).collect();
-        let mean = x.mean(&axes, true);
-        let centred = x - &mean;
-        let var = (&centred * &centred).mean(&axes, true);
-        let flat = |t: &Tensor| t.reshape(-1);
-        let count = x.numel() / x.size(1);
-        let unbiased = flat(&var) * count / (count - 1).max(1);
-        self.running_mean.set(&(&self.running_mean * (1.0 - self.momentum) + flat(&mean) * self.momentum));
-        self.running_var.set(&(&self.running_var * (1.0 - self.momentum) + unbiased * self.momentum));
-        self.num_batches_tracked.set(&(&self.num_batches_tracked + 1));
-        functional::batch_norm(x, &flat(&mean), &flat(&var), &self.weight, &self.bias, self.eps)
+        functional::group_norm(x, self.groups, self.weight.as_deref(), self.bias.as_deref(), self.eps)
     }
 }
 
-impl<const N: usize> Forward for BatchNorm<N> {
-    #[track_caller]
-    fn forward(&self, x: &Tensor) -> Tensor {
-        BatchNorm::forward(self, x)
-    }
+macro_rules! forward {
+    ($($name:ident)*) => { $(
+        impl Forward for $name {
+            #[track_caller]
+            fn forward(&self, x: &Tensor) -> Tensor {
+                $name::forward(self, x)
+            }
+        }
+    )* };
+}
+forward!(LayerNorm RMSNorm GroupNorm);
+
+plain_layers! {
+    /// Division by a power of the mean square of neighbouring channels.
+    LocalResponseNorm(size: i64) { alpha: f64 = 1e-4, beta: f64 = 0.75, k: f64 = 1.0 }
+        (self, x) functional::local_response_norm(x, self.size, self.alpha, self.beta, self.k);
 }

@@ -1,7 +1,23 @@
-//! Embedding and dropout.
+//! Tables of rows.
 
-use crate::nn::ops::functional;
-use crate::nn::{F32, Forward, Module, Param, Tensor, Training, enter, init};
+use crate::nn::ops::functional::{self, Bag};
+use crate::nn::{Forward, Module, Param, Tensor, enter, init};
+
+/// A row of zeros where the padding's index is; a negative index counts from the end.
+#[track_caller]
+fn without_row(weight: &Param, padding_idx: i64) {
+    let at = std::panic::Location::caller();
+    let rows = weight.size(0);
+    let row = if padding_idx < 0 { rows + padding_idx } else { padding_idx.into() };
+    let inside = row.as_known().is_some_and(|r| r >= 0) && row < rows;
+    if !inside {
+        let m = format!("padding_idx {padding_idx} of a table of {rows} rows");
+        functional::refuse("E-NN-101", m, "it must be a row of the table", at);
+        return;
+    }
+    let keep = Tensor::arange(rows).ne(row).unsqueeze(1);
+    weight.set(&functional::choose(&keep, &**weight, 0.0, weight));
+}
 
 /// Rows of a table by index.
 #[derive(Clone, Module)]
@@ -14,6 +30,19 @@ impl Embedding {
     /// A table of normal random numbers.
     pub fn new(rows: usize, width: usize) -> Embedding {
         Embedding { weight: Param::new(init::normal(&[rows, width], 0.0, 1.0)) }
+    }
+
+    /// A table of known rows.
+    #[track_caller]
+    pub fn from_pretrained(weight: impl Into<Tensor>) -> Embedding {
+        Embedding { weight: Param::new(weight) }
+    }
+
+    /// The row of this index begins as zeros.
+    #[track_caller]
+    pub fn padding_idx(self, padding_idx: i64) -> Embedding {
+        without_row(&self.weight, padding_idx);
+        self
     }
 
     /// The rows.
@@ -31,34 +60,57 @@ impl Forward for Embedding {
     }
 }
 
-/// Zeros with a probability while training, and the others scaled up to keep the mean; else the operand itself.
+/// Sums, means or maxima of rows of a table, for bags of indices [bags, n].
 #[derive(Clone, Module)]
-pub struct Dropout {
-    p: f64,
-    training: Training,
+pub struct EmbeddingBag {
+    /// [rows, width].
+    pub weight: Param,
+    #[module(skip)]
+    mode: Bag,
+    #[module(skip)]
+    padding_idx: Option<i64>,
 }
 
-impl Dropout {
-    /// With the probability of a zero.
-    pub fn new(p: f64) -> Dropout {
-        Dropout { p, training: Training::default() }
+impl EmbeddingBag {
+    /// Means of rows of a table of normal random numbers.
+    pub fn new(rows: usize, width: usize) -> EmbeddingBag {
+        let weight = Param::new(init::normal(&[rows, width], 0.0, 1.0));
+        EmbeddingBag { weight, mode: Bag::Mean, padding_idx: None }
+    }
+
+    /// What becomes of the rows.
+    pub fn mode(mut self, mode: Bag) -> EmbeddingBag {
+        self.mode = mode;
+        self
+    }
+
+    /// The row of this index begins as zeros, and does not count.
+    #[track_caller]
+    pub fn padding_idx(mut self, padding_idx: i64) -> EmbeddingBag {
+        without_row(&self.weight, padding_idx);
+        self.padding_idx = Some(padding_idx);
+        self
     }
 
     /// The result.
     #[track_caller]
-    pub fn forward(&self, x: &Tensor) -> Tensor {
+    pub fn forward(&self, indices: &Tensor) -> Tensor {
         let _entered = enter(self);
-        if !self.training.on() || self.p == 0.0 {
-            return x.clone();
-        }
-        let keep = Tensor::rand(x.shape()).ge(self.p).to_dtype(F32);
-        x * keep * (1.0 / (1.0 - self.p).max(f64::MIN_POSITIVE))
+        functional::embedding_bag(indices, &self.weight, self.mode, None, self.padding_idx)
+    }
+
+    /// The result with a factor for each index; for sums.
+    #[track_caller]
+    pub fn forward_weighted(&self, indices: &Tensor, per_sample_weights: &Tensor) -> Tensor {
+        let _entered = enter(self);
+        let w = Some(per_sample_weights);
+        functional::embedding_bag(indices, &self.weight, self.mode, w, self.padding_idx)
     }
 }
 
-impl Forward for Dropout {
+impl Forward for EmbeddingBag {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
-        Dropout::forward(self, x)
+        EmbeddingBag::forward(self, x)
     }
 }
