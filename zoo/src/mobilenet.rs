@@ -1,6 +1,5 @@
 //! MobileNetV2 (Sandler et al. 2018) under torchvision's names.
 
-use tgc_frontend::nn::functional::ConvArgs;
 use tgc_frontend::nn::layers::{BatchNorm2d, Conv2d, Dropout, Linear, ReLU6, Sequential};
 use tgc_frontend::nn::*;
 
@@ -14,9 +13,11 @@ fn conv_bn(
     groups: usize,
     act: bool,
 ) -> Sequential {
-    let padding = [kernel as i64 / 2; 2];
-    let args = ConvArgs { stride: [stride; 2], padding, groups: groups as i64, ..ConvArgs::default() };
-    let c = Conv2d::with(from, to, [kernel; 2], args, false);
+    let c = Conv2d::new(from, to, kernel)
+        .stride(stride)
+        .padding(kernel as i64 / 2)
+        .groups(groups as i64)
+        .no_bias();
     c.weight.set(&init::kaiming_normal_fan_out(&[to, from / groups, kernel, kernel]));
     let net = net.push(c).push(BatchNorm2d::new(to));
     if act { net.push(ReLU6::new()) } else { net }

@@ -1,13 +1,11 @@
 //! Residual networks (He et al. 2015) under torchvision's names.
 
-use tgc_frontend::nn::functional::ConvArgs;
 use tgc_frontend::nn::layers::{BatchNorm2d, Conv2d, Linear, MaxPool2d, Sequential};
 use tgc_frontend::nn::*;
 
 /// A convolution without bias, with the initialisation these networks use.
 fn conv(from: usize, to: usize, kernel: usize, stride: i64) -> Conv2d {
-    let args = ConvArgs { stride: [stride; 2], padding: [kernel as i64 / 2; 2], ..ConvArgs::default() };
-    let c = Conv2d::with(from, to, [kernel; 2], args, false);
+    let c = Conv2d::new(from, to, kernel).stride(stride).padding(kernel as i64 / 2).no_bias();
     c.weight.set(&init::kaiming_normal_fan_out(&[to, from, kernel, kernel]));
     c
 }

@@ -43,9 +43,9 @@ with torch.no_grad():
         cases[name] = [round(v, 9) for v in out.double().reshape(-1).tolist()]
 
     m = torchvision.models
-    case("resnet18", fill(m.resnet18(num_classes=10))(image(64)))
-    case("resnet50", fill(m.resnet50(num_classes=10))(image(64)))
-    case("mobilenet_v2", fill(m.mobilenet_v2(num_classes=10))(image(64)))
+    case("resnet18", fill(m.resnet18(num_classes=10))(image(32)))
+    case("resnet50", fill(m.resnet50(num_classes=10))(image(32)))
+    case("mobilenet_v2", fill(m.mobilenet_v2(num_classes=10))(image(32)))
     vit = m.VisionTransformer(32, 8, 2, 4, 32, 64, num_classes=10)
     case("vit", fill(vit)(image(32)))
     bert = BertModel(BertConfig(vocab_size=20, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,

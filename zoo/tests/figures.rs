@@ -56,13 +56,13 @@ fn agrees(name: &str, got: &Tensor) {
 fn images() {
     let m = resnet::ResNet::resnet18(10);
     fill(&m);
-    agrees("resnet18", &m.forward(&image(64)));
+    agrees("resnet18", &m.forward(&image(32)));
     let m = resnet::ResNet::resnet50(10);
     fill(&m);
-    agrees("resnet50", &m.forward(&image(64)));
+    agrees("resnet50", &m.forward(&image(32)));
     let m = mobilenet::MobileNetV2::new(1.0, 10);
     fill(&m);
-    agrees("mobilenet_v2", &m.forward(&image(64)));
+    agrees("mobilenet_v2", &m.forward(&image(32)));
     let c = vit::Config { image: 32, patch: 8, layers: 2, heads: 4, hidden: 32, mlp: 64, classes: 10 };
     let m = vit::VisionTransformer::new(&c);
     fill(&m);

@@ -13,8 +13,9 @@ use tgc_ir::types::DType;
 
 fn filled(shape: &[usize], f: impl Fn(usize) -> f64) -> Tensor {
     let n: usize = shape.iter().product();
-    let all = (0..n).map(|i| Scalar::from_f64(DType::F32, f(i)));
-    Tensor::from(Data::from_scalars(DType::F32, shape, all))
+    let mut bytes = Vec::with_capacity(4 * n);
+    (0..n).for_each(|i| bytes.extend((f(i) as f32).to_le_bytes()));
+    Tensor::from_bytes(DType::F32, shape, bytes).unwrap_or(Tensor::FAILED)
 }
 
 fn made(shape: &[usize], f: impl Fn(&Stream, usize) -> f64) -> Tensor {

@@ -389,6 +389,11 @@ impl Trace {
         }
     }
 
+    /// True inside a branch or loop body.
+    pub(crate) fn in_body(&self) -> bool {
+        self.regions.len() > 1
+    }
+
     fn path_of(&self, addr: usize, kind: &'static str) -> String {
         let known = self.modules.get(&(addr, kind)).cloned();
         known.unwrap_or_else(|| self.scopes.last().map(|s| s.path.clone()).unwrap_or_default())
@@ -648,12 +653,7 @@ impl Trace {
     }
 
     /// Adds a condition that is checked when the program runs; the error if it would pin a named dim.
-    pub(crate) fn guard(
-        &mut self,
-        pred: &Pred,
-        why: &str,
-        at: &'static Location<'static>,
-    ) -> Option<Diag> {
+    pub(crate) fn guard(&mut self, pred: &Pred, why: &str, at: &'static Location<'static>) -> Option<Diag> {
         let pinned = self.pinned(pred, why);
         if pinned.is_none() {
             let guard = Guard { pred: pred.clone(), why: why.to_string(), at: self.loc(at) };

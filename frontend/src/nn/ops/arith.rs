@@ -42,12 +42,7 @@ pub(crate) fn float(t: &Tensor, at: At) -> Tensor {
 
 /// `f` of both operands as floats of one type.
 #[track_caller]
-fn floats(
-    a: &Tensor,
-    b: &Tensor,
-    at: At,
-    f: impl FnOnce(&mut Tape, &[V]) -> Result<V, Failed>,
-) -> Tensor {
+fn floats(a: &Tensor, b: &Tensor, at: At, f: impl FnOnce(&mut Tape, &[V]) -> Result<V, Failed>) -> Tensor {
     let d = promote(a, b);
     let d = if d.is_float() { d } else { DType::F32 };
     formula(&[&cast(a, d, at), &cast(b, d, at)], at, f)

@@ -121,7 +121,9 @@ impl Tensor {
     #[track_caller]
     pub fn tensor_split(&self, n: i64, dim: i64) -> Vec<Tensor> {
         let at = Location::caller();
-        let Some(a) = self.axis(dim, at).filter(|_| counted(n, "tensor_split", at)) else { return Vec::new() };
+        let Some(a) = self.axis(dim, at).filter(|_| counted(n, "tensor_split", at)) else {
+            return Vec::new();
+        };
         let whole = self.shape()[a];
         let (each, more) = (whole / n, whole % n);
         let mut out = Vec::new();

@@ -145,7 +145,9 @@ impl Tensor {
         if self.failed() || other.failed() {
             return Tensor::FAILED;
         }
-        let (Some(mine), Some(theirs)) = (found(self, dims), found(other, others)) else { return Tensor::FAILED };
+        let (Some(mine), Some(theirs)) = (found(self, dims), found(other, others)) else {
+            return Tensor::FAILED;
+        };
         let letter = |i: usize| char::from(b'a' + (i % 26) as u8);
         let a: Vec<usize> = (0..self.dim()).collect();
         let mut next = self.dim();
@@ -287,9 +289,7 @@ impl Tensor {
 fn plus(x: &Tensor, y: &Tensor, beta: f64, alpha: f64) -> Tensor {
     let at = Location::caller();
     let d = promote_types(x.dtype(), y.dtype());
-    let factor = |f: f64, of: &Tensor| -> Option<Tensor> {
-        (f != 1.0).then(|| cast(&f.operand(of), d, at))
-    };
+    let factor = |f: f64, of: &Tensor| -> Option<Tensor> { (f != 1.0).then(|| cast(&f.operand(of), d, at)) };
     let y = match factor(alpha, y) {
         Some(f) => y.mul(f),
         None => y.clone(),

@@ -87,7 +87,8 @@ impl Tensor {
         let Some(a) = self.axis(dim, at) else { return (Tensor::FAILED, Tensor::FAILED) };
         let n = self.shape()[a];
         let (values, indices) = ranked(self, a, n, false, at);
-        let (value, index) = (one(&values, a, (n - 1) / 2, keepdim, at), one(&indices, a, (n - 1) / 2, keepdim, at));
+        let (value, index) =
+            (one(&values, a, (n - 1) / 2, keepdim, at), one(&indices, a, (n - 1) / 2, keepdim, at));
         if !self.dtype().is_float() {
             return (value, index);
         }

@@ -131,9 +131,14 @@ impl Tensor {
             return y;
         }
         let one = used(&Tensor::number(DType::I64, 1.0), index, at);
-        let start = apply(ops::Cast { to: DType::I64 }, &[&self.zeros_like()], at).add(i64::from(include_self));
+        let start =
+            apply(ops::Cast { to: DType::I64 }, &[&self.zeros_like()], at).add(i64::from(include_self));
         let count = scattered(&start, a, index, &one, "add", at).clamp_min(1);
-        if y.dtype().is_float() { cast(&y.div(count), y.dtype(), at) } else { y.floor_divide(cast(&count, y.dtype(), at)) }
+        if y.dtype().is_float() {
+            cast(&y.div(count), y.dtype(), at)
+        } else {
+            y.floor_divide(cast(&count, y.dtype(), at))
+        }
     }
 
     /// The slices of an axis that a line of indices names.
@@ -313,7 +318,7 @@ fn positions(x: &Tensor, at: At) -> Tensor {
         return trace::eager(|| positions(x, at));
     }
     let x = if x.dim() == 0 { x.reshape(1) } else { x.clone() };
-    let inner = trace::with(|t| t.levels() > 1, false);
+    let inner = trace::with(|t| t.in_body(), false);
     if inner {
         let m = format!("a mask or nonzero of {x:#} inside a branch or loop");
         let d = Diag::error("E-NN-099", m).note("the size of the result depends on data");

@@ -314,7 +314,11 @@ fn random_numbers() {
         assert!((mean - 3.0).abs() < 0.1, "{mean}");
         let share = Tensor::full((40, 40), 0.25, F32).bernoulli().mean(&[], false).item();
         assert!((share - 0.25).abs() < 0.06, "{share}");
-        [p.to_vec(), Tensor::zeros(4, F32).randn_like().to_vec(), Tensor::zeros(4, I32).randint_like(5, 9).to_vec()]
+        [
+            p.to_vec(),
+            Tensor::zeros(4, F32).randn_like().to_vec(),
+            Tensor::zeros(4, I32).randint_like(5, 9).to_vec(),
+        ]
     };
     assert_eq!(draw(), draw());
     let all = Tensor::randint(5, 9, 200).to_ints();

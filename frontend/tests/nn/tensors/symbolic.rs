@@ -93,7 +93,9 @@ fn shapes() {
         ("eye", |x| Tensor::eye(x.size(1), F32)),
         ("arange_step", |x| Tensor::arange_step(1, x.size(1), 2)),
         ("full_like", |x| x.full_like(2.0).new_ones(x.size(0))),
-        ("broadcast_tensors", |x| Tensor::broadcast_tensors(&[&x.i((0, NewAxis)), &x.unsqueeze(0)]).remove(0)),
+        ("broadcast_tensors", |x| {
+            Tensor::broadcast_tensors(&[&x.i((0, NewAxis)), &x.unsqueeze(0)]).remove(0)
+        }),
     ]);
 }
 
