@@ -4,7 +4,7 @@
 use super::HASHED_AT_ONCE;
 use super::cursor::Cursor;
 use super::lexer::Token;
-use super::region::{Body, Fail, Outputs, Scope};
+use super::region::{Body, Fail, Outputs, Scope, check_symbols};
 use crate::diag::{Diag, Loc, Span};
 use crate::graph::{Graph, Guard};
 use crate::module::{Entry, Module, State, Variant};
@@ -104,6 +104,9 @@ fn state(c: &mut Cursor<'_>, m: &mut Module) -> Result<(), Diag> {
     let name = c.string("the state's name in quotes")?;
     c.expect(':')?;
     let ty = c.ty()?;
+    let mut symbols = SymTable::default();
+    declare(&ty.shape, &mut symbols);
+    check_symbols(&ty.shape, &symbols, c.span())?;
     if m.states.insert(name.clone(), State { ty }).is_some() {
         return Err(Diag::error("E-TXT-009", format!("state {name:?} is given twice")).at(&at));
     }
@@ -166,8 +169,9 @@ fn graph<'t>(c: &mut Cursor<'t>, m: &mut Module) -> Result<(), Fail> {
     while c.at_word("dim") {
         dim_line(c, &mut symbols, true)?;
     }
-    for (_, i, _) in &h.inputs {
+    for (_, i, at) in &h.inputs {
         declare(&i.shape, &mut symbols);
+        check_symbols(&i.shape, &symbols, *at)?;
     }
     let mut guards = Vec::new();
     while c.at_word("guard") {
@@ -236,7 +240,7 @@ fn declared_pred(c: &mut Cursor<'_>, symbols: &SymTable) -> Result<Pred, Diag> {
     let mut bad = Ok(());
     pred.dims(&mut |d| {
         if bad.is_ok() {
-            bad = super::region::check_symbols(std::slice::from_ref(d), symbols, at);
+            bad = check_symbols(std::slice::from_ref(d), symbols, at);
         }
     });
     bad.map(|()| pred)

@@ -208,6 +208,8 @@ fn the_shape_of_a_module_is_checked() {
         ("graph @f() -> () { return } }", "E-TXT-001"),
         ("graph @f() -> () { return }\ngraph @f() -> () { return }", "E-TXT-009"),
         ("graph @f(%x: f32[n]) -> ()\n guard eq(k, 1)\n { return }", "E-TXT-008"),
+        ("graph @f(%x: f32[#1]) -> () { return }", "E-TXT-008"),
+        ("state \"s\" : f32[$0]\n", "E-TXT-008"),
         ("graph @f(%x: f32[n]) -> ()\n dim n in 1..2\n dim n in 1..2\n { return }", "E-TXT-009"),
         ("graph @f(%x: f32[n]) -> ()\n guard eq(n, 1)\n dim k in 1..2\n { return }", "E-TXT-001"),
         ("graph @f(%x: f99[n]) -> () { return }", "E-TXT-001"),

@@ -131,9 +131,9 @@ mod tests {
 
     #[test]
     fn names_stay_inside_the_folder() {
-        assert_eq!(file_name("a/b:0"), "a_b:0");
-        assert_eq!(file_name(".."), "_..");
-        assert_eq!(file_name(""), "_");
-        assert_eq!(file_name("x.y-1"), "x.y-1");
+        assert_eq!(file_name("a/b:0"), "a_b:0.npy");
+        assert_eq!(file_name(".."), "_...npy");
+        assert_eq!(file_name(""), "_.npy");
+        assert_eq!(file_name("x.y-1"), "x.y-1.npy");
     }
 }

@@ -248,7 +248,7 @@ fn bench_measures_made_and_given_inputs() {
     let wrong: [(&[&str], &[&str]); 4] = [
         (&["--dim", "n=3"], &["E-RUN-106", "no dim of that name", "its dims: batch"]),
         (&["--input", "x=x.npy", "--dim", "batch=3"], &["E-RUN-106", "another size"]),
-        (&["--dim", "batch=65"], &["E-RUN-014", "allowed 0..=64"]),
+        (&["--dim", "batch=65"], &["E-RUN-106", "the dim is from 0 to 64"]),
         (&["--input", "x=neg.npy"], &["E-RUN-020", "node `n1`"]),
     ];
     for (more, texts) in wrong {
