@@ -3,5 +3,6 @@
 mod capture;
 mod errors;
 mod figures;
+mod layers;
 mod losses;
 mod tensors;
