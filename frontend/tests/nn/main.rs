@@ -3,6 +3,8 @@
 mod capture;
 mod errors;
 mod figures;
+mod init;
 mod layers;
+mod layers_symbolic;
 mod losses;
 mod tensors;
