@@ -19,13 +19,15 @@ fn told(t: &Tensor) -> ([f64; 3], f64) {
     ([mean, std, v.iter().fold(0.0, |m: f64, x| m.max(x.abs()))], n)
 }
 
-/// Five standard errors, and a tenth of the greatest value.
+/// Five standard errors; a tenth of the greatest value where it is a bound, else a quarter.
 fn alike(what: &str, got: &Tensor, want: &Tensor) {
     let (([mean, std, most], n), want) = (told(got), want.to_vec());
     let error = 5.0 * std / n.sqrt() + 1e-7;
+    let bound = want[2] <= want[0].abs() + 1.8 * want[1];
+    let slack = if bound { 0.1 } else { 0.25 };
     assert!((mean - want[0]).abs() <= 1.5 * error, "{what}: mean {mean}, PyTorch has {}", want[0]);
     assert!((std - want[1]).abs() <= error, "{what}: deviation {std}, PyTorch has {}", want[1]);
-    assert!((most - want[2]).abs() <= 0.1 * want[2], "{what}: at most {most}, PyTorch has {}", want[2]);
+    assert!((most - want[2]).abs() <= slack * want[2], "{what}: at most {most}, PyTorch has {}", want[2]);
 }
 
 fn layer(name: &str, m: &dyn Fn() -> Box<dyn Module>) -> String {

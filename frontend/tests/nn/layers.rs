@@ -14,9 +14,12 @@ fn all() -> Figures {
 /// Relative and absolute tolerance of f32 results: a few units in the last place.
 const TOL: (f64, f64) = (4e-6, 4e-7);
 
+/// A check of a case, given its name.
+type Check = Box<dyn FnOnce(&Figures, &str)>;
+
 /// Checks of cases by name.
 #[derive(Default)]
-struct Table(BTreeMap<String, Box<dyn FnOnce(&Figures, &str)>>);
+struct Table(BTreeMap<String, Check>);
 
 impl Table {
     fn add(&mut self, name: &str, check: impl FnOnce(&Figures, &str) + 'static) {
@@ -369,7 +372,7 @@ fn recurrent() -> Table {
     let two = |(y, h): (Tensor, Tensor)| vec![y, h];
     let three = |(y, (h, c)): (Tensor, (Tensor, Tensor))| vec![y, h, c];
     t.with("rnn", RNN::new(4, 3), move |m, x| two(m.forward(&x[0], None)));
-    let m = RNN::new(4, 3).nonlinearity(Nonlinearity::Relu).no_bias();
+    let m = RNN::new(4, 3).nonlinearity(RnnNonlinearity::Relu).no_bias();
     t.with("rnn.relu", m, move |m, x| two(m.forward(&x[0], None)));
     let m = RNN::new(4, 3).num_layers(2).bidirectional(true);
     t.with("rnn.both", m, move |m, x| two(m.forward(&x[0], Some(&x[1]))));
@@ -381,7 +384,7 @@ fn recurrent() -> Table {
     let m = GRU::new(4, 3).bidirectional(true).batch_first(true);
     t.with("gru.both", m, move |m, x| two(m.forward(&x[0], Some(&x[1]))));
     t.with("rnn_cell", RNNCell::new(4, 3), |m, x| vec![m.forward(&x[0], Some(&x[1]))]);
-    let m = RNNCell::new(4, 3).nonlinearity(Nonlinearity::Relu);
+    let m = RNNCell::new(4, 3).nonlinearity(RnnNonlinearity::Relu);
     t.with("rnn_cell.relu", m, |m, x| vec![m.forward(&x[0], None)]);
     t.with("lstm_cell", LSTMCell::new(4, 3), move |m, x| two(m.forward(&x[0], Some((&x[1], &x[2])))));
     t.with("lstm_cell.zeros", LSTMCell::new(4, 3).no_bias(), move |m, x| two(m.forward(&x[0], None)));
