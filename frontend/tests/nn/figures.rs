@@ -49,6 +49,12 @@ impl Figures {
         Case { inputs: all("inputs"), outputs: all("outputs") }
     }
 
+    /// Keys of a layer's state dict, whose tensors are the last inputs of its case; none for other cases.
+    pub fn keys(&self, name: &str) -> Vec<String> {
+        let keys = self.cases[name].get("keys").and_then(Value::as_array);
+        keys.into_iter().flatten().map(|k| k.as_str().unwrap().to_string()).collect()
+    }
+
     /// Names of all cases, for checking that each one is tested.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.cases.keys().map(String::as_str)

@@ -161,7 +161,7 @@ impl MultiheadAttention {
                 let each = 1.0 / ((self.width / self.heads) as f64).sqrt();
                 let mut scores = (&q * each).matmul(&k.transpose(-1, -2));
                 if let Some(m) = &mask {
-                    scores = scores + m;
+                    scores += m;
                 }
                 if args.is_causal && mask.is_none() {
                     scores = functional::causal(&scores, at);

@@ -20,16 +20,21 @@ impl Running {
         }
     }
 
-    /// Takes one more mean and (unbiased) variance in; without momentum all batches count alike.
+    /// Counts a batch; its share, which without momentum is that of all batches seen.
     #[track_caller]
-    fn follow(&self, mean: &Tensor, var: &Tensor, momentum: Option<f64>) {
+    fn counted(&self, momentum: Option<f64>) -> Tensor {
         self.count.set(&(&self.count + 1));
-        let share = match momentum {
+        match momentum {
             Some(m) => Tensor::scalar(m as f32),
             None => self.count.to_dtype(crate::nn::F32).reciprocal(),
-        };
-        self.mean.set(&(&self.mean + (mean - &self.mean) * &share));
-        self.var.set(&(&self.var + (var - &self.var) * &share));
+        }
+    }
+
+    /// Takes one more mean and (unbiased) variance in.
+    #[track_caller]
+    fn follow(&self, mean: &Tensor, var: &Tensor, share: &Tensor) {
+        self.mean.set(&(&self.mean + (mean - &self.mean) * share));
+        self.var.set(&(&self.var + (var - &self.var) * share));
     }
 
     #[track_caller]
@@ -175,7 +180,8 @@ impl<const N: usize> BatchNorm<N> {
         }
         let (mean, var) = batch_statistics(x);
         let count = x.numel() / x.size(1);
-        running.follow(&mean, &(&var * count / (count - 1).max(1)), self.momentum);
+        let share = running.counted(self.momentum);
+        running.follow(&mean, &(&var * count / (count - 1).max(1)), &share);
         functional::batch_norm(x, Some((&mean, &var)), w, b, self.eps)
     }
 }
@@ -204,7 +210,9 @@ impl<const N: usize> InstanceNorm<N> {
         let var = (&centred * &centred).mean(&axes, false).mean(&[0], false);
         let count = x.numel() / (x.size(0) * x.size(1));
         let mean = mean.mean(&[0], false).reshape(-1);
-        running.follow(&mean, &(var * count / (count - 1).max(1)), self.momentum);
+        // batches are not counted, as in PyTorch
+        let share = Tensor::scalar(self.momentum.unwrap_or(0.0) as f32);
+        running.follow(&mean, &(var * count / (count - 1).max(1)), &share);
         functional::instance_norm(x, w, b, self.eps)
     }
 }

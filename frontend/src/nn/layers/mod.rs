@@ -29,7 +29,7 @@ pub use loss::*;
 pub use norm::*;
 pub use pool::*;
 pub use rnn::{GRU, LSTM, RNN};
-pub use rnn_cell::{GRUCell, LSTMCell, Nonlinearity, RNNCell};
+pub use rnn_cell::{GRUCell, LSTMCell, RNNCell, RnnNonlinearity};
 pub use shape::*;
 pub use sparse::*;
 pub use transformer::*;

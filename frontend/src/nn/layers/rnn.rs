@@ -1,6 +1,6 @@
 //! Recurrent layers over a sequence.
 
-use super::rnn_cell::{Gates, Kind, Nonlinearity};
+use super::rnn_cell::{Gates, Kind, RnnNonlinearity};
 use crate::nn::ops::functional::{self, At, any_failed, refuse};
 use crate::nn::{Module, Tensor, Training, Visitor, enter};
 
@@ -215,7 +215,7 @@ macro_rules! layers {
 }
 layers! {
     /// Plain recurrent layers.
-    RNN Kind::Rnn(Nonlinearity::Tanh);
+    RNN Kind::Rnn(RnnNonlinearity::Tanh);
     /// Long short-term memory.
     LSTM Kind::Lstm;
     /// Gated recurrent units.
@@ -224,7 +224,7 @@ layers! {
 
 impl RNN {
     /// What each step ends with (tanh else).
-    pub fn nonlinearity(mut self, nonlinearity: Nonlinearity) -> RNN {
+    pub fn nonlinearity(mut self, nonlinearity: RnnNonlinearity) -> RNN {
         self.0.kind = Kind::Rnn(nonlinearity);
         self
     }

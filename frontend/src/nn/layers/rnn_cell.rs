@@ -5,7 +5,7 @@ use crate::nn::{Module, Param, Tensor, Visitor, enter, init};
 
 /// What a plain recurrent step ends with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Nonlinearity {
+pub enum RnnNonlinearity {
     /// Hyperbolic tangent.
     #[default]
     Tanh,
@@ -16,7 +16,7 @@ pub enum Nonlinearity {
 /// How states follow from a step's operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    Rnn(Nonlinearity),
+    Rnn(RnnNonlinearity),
     Lstm,
     Gru,
 }
@@ -43,8 +43,8 @@ impl Kind {
             return vec![Tensor::FAILED; self.states()];
         }
         match self {
-            Kind::Rnn(Nonlinearity::Tanh) => vec![(input + hidden).tanh()],
-            Kind::Rnn(Nonlinearity::Relu) => vec![(input + hidden).relu()],
+            Kind::Rnn(RnnNonlinearity::Tanh) => vec![(input + hidden).tanh()],
+            Kind::Rnn(RnnNonlinearity::Relu) => vec![(input + hidden).relu()],
             Kind::Lstm => {
                 let [i, f, g, o] = (input + hidden).chunk(-1);
                 let c = f.sigmoid() * &states[1] + i.sigmoid() * g.tanh();
@@ -154,7 +154,7 @@ macro_rules! cells {
 }
 cells! {
     /// A step of a plain recurrent layer.
-    RNNCell Kind::Rnn(Nonlinearity::Tanh);
+    RNNCell Kind::Rnn(RnnNonlinearity::Tanh);
     /// A step of a long short-term memory.
     LSTMCell Kind::Lstm;
     /// A step of gated recurrent units.
@@ -163,7 +163,7 @@ cells! {
 
 impl RNNCell {
     /// What the step ends with (tanh else).
-    pub fn nonlinearity(mut self, nonlinearity: Nonlinearity) -> RNNCell {
+    pub fn nonlinearity(mut self, nonlinearity: RnnNonlinearity) -> RNNCell {
         self.kind = Kind::Rnn(nonlinearity);
         self
     }

@@ -81,7 +81,7 @@ pub fn conv_transpose<const N: usize>(
     let Some((x, lone)) = batched(x, N + 2, &what, at) else { return Tensor::FAILED };
     let mut y = products(&cast(&x, d, at), &cast(w, d, at), args.groups, &axes, at);
     if let Some(b) = b {
-        y = y + along(&cast(b, d, at), 1, N + 2);
+        y += along(&cast(b, d, at), 1, N + 2);
     }
     unbatched(y, lone)
 }

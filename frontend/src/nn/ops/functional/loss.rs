@@ -168,7 +168,7 @@ pub fn poisson_nll_loss(
     if full {
         let t = target.maximum(1.0);
         let rest = &t * t.log() - &t + (&t * std::f64::consts::TAU).log() * 0.5;
-        losses = losses + choose(&target.gt(1.0), &rest, 0.0, &rest);
+        losses += choose(&target.gt(1.0), &rest, 0.0, &rest);
     }
     reduction.of(&losses)
 }
@@ -192,7 +192,7 @@ pub fn gaussian_nll_loss(
     let d = x - target;
     let mut losses = (var.log() + &d * &d / &var) * 0.5;
     if full {
-        losses = losses + 0.5 * std::f64::consts::TAU.ln();
+        losses += 0.5 * std::f64::consts::TAU.ln();
     }
     reduction.of(&losses)
 }

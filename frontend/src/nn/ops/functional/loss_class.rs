@@ -170,7 +170,7 @@ pub fn multilabel_soft_margin_loss(
     let no = (1.0 - target) * super::logsigmoid(&-x);
     let mut losses = -(yes + no);
     if let Some(w) = weight {
-        losses = losses * w;
+        losses *= w;
     }
     reduction.of(&losses.mean(&[-1], false))
 }
@@ -200,8 +200,7 @@ pub fn multi_margin_loss(
         losses = &losses * &losses;
     }
     if let Some(w) = weight {
-        losses =
-            losses * apply(ops::Gather { axis: 0 }, &[&cast(w, x.dtype(), at), target], at).unsqueeze(-1);
+        losses *= apply(ops::Gather { axis: 0 }, &[&cast(w, x.dtype(), at), target], at).unsqueeze(-1);
     }
     let n = x.size(-1);
     let others = target.unsqueeze(-1).ne(Tensor::arange(n));

@@ -63,7 +63,7 @@ pub fn rms_norm(x: &Tensor, shape: &[i64], weight: Option<&Tensor>, eps: Option<
     let (x, d) = widened(x);
     let mut y = &x * ((&x * &x).mean(&axes, true) + eps).rsqrt();
     if let Some(w) = weight {
-        y = y * cast(w, x.dtype(), at);
+        y *= cast(w, x.dtype(), at);
     }
     narrowed(&y, d)
 }
@@ -149,10 +149,10 @@ pub fn group_norm(
     let var = (&centred * &centred).mean(&[-1], true);
     let mut y = reshaped(&(centred * (var + eps).rsqrt()), &shape, at);
     if let Some(w) = weight {
-        y = y * along(&cast(w, x.dtype(), at), 1, rank);
+        y *= along(&cast(w, x.dtype(), at), 1, rank);
     }
     if let Some(b) = bias {
-        y = y + along(&cast(b, x.dtype(), at), 1, rank);
+        y += along(&cast(b, x.dtype(), at), 1, rank);
     }
     narrowed(&y, d)
 }
@@ -190,7 +190,7 @@ pub fn local_response_norm(x: &Tensor, size: i64, alpha: f64, beta: f64, k: f64)
     let squares = super::zeros_around(&(&x * &x), 1, size / 2, (size - 1) / 2, at);
     let mut sum = squares.narrow(1, 0, c);
     for i in 1..size {
-        sum = sum + squares.narrow(1, i, c);
+        sum += squares.narrow(1, i, c);
     }
     narrowed(&(x / (sum * (alpha / size as f64) + k).pow(beta)), d)
 }

@@ -70,15 +70,15 @@ pub fn avg_pool<const N: usize>(x: &Tensor, args: &PoolArgs<N>) -> Tensor {
     unbatched(apply(op, &[&x], at), lone)
 }
 
-/// `(sum of x^p)^(1/p)` of each window of x [n, c, space..], without padding.
+/// `(sum of x^p)^(1/p)` of each window of x [n, c, space..], without padding. Negative sums, which odd powers may have, give
+/// NaN as in PyTorch.
 #[track_caller]
 pub fn lp_pool<const N: usize>(x: &Tensor, p: f64, args: &PoolArgs<N>) -> Tensor {
     let count: i64 = args.kernel.iter().product();
     let args = PoolArgs { padding: [0; N], dilation: [1; N], count_include_pad: true, ..*args };
     let (x, d) = widened(x);
     let powers = if p == 2.0 { &x * &x } else { x.pow(p) };
-    // a negative sum, which odd powers may have, counts as zero
-    let sums = avg_pool(&powers, &args).relu() * count as f64;
+    let sums = avg_pool(&powers, &args) * count as f64;
     narrowed(&if p == 2.0 { sums.sqrt() } else { sums.pow(1.0 / p) }, d)
 }
 
