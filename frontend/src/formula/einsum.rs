@@ -167,7 +167,12 @@ fn arranged<B: Build>(b: &mut B, t: &Term<B::V>, labels: &[Label]) -> R<B> {
 }
 
 /// The product of two terms, summed over the labels that are in no later term and not in the result.
-fn join<B: Build>(cx: &mut B, a: Term<B::V>, b: Term<B::V>, needed: &BTreeSet<Label>) -> Result<Term<B::V>, B::E> {
+fn join<B: Build>(
+    cx: &mut B,
+    a: Term<B::V>,
+    b: Term<B::V>,
+    needed: &BTreeSet<Label>,
+) -> Result<Term<B::V>, B::E> {
     let with = |t: &Term<B::V>| needed.iter().chain(&t.labels).copied().collect::<BTreeSet<Label>>();
     let (keep_a, keep_b) = (with(&b), with(&a));
     let (a, b) = (summed(cx, a, &keep_a)?, summed(cx, b, &keep_b)?);
@@ -181,7 +186,11 @@ fn join<B: Build>(cx: &mut B, a: Term<B::V>, b: Term<B::V>, needed: &BTreeSet<La
         return summed(cx, Term { value, labels }, needed);
     }
     let size = |cx: &B, t: &Term<B::V>, l: Label| {
-        t.labels.iter().position(|m| *m == l).and_then(|i| cx.shape(t.value).get(i).cloned()).unwrap_or_default()
+        t.labels
+            .iter()
+            .position(|m| *m == l)
+            .and_then(|i| cx.shape(t.value).get(i).cloned())
+            .unwrap_or_default()
     };
     for &l in &ended {
         let (p, q) = (size(cx, &a, l), size(cx, &b, l));

@@ -45,10 +45,7 @@ pub(crate) fn cosh<B: Build>(b: &mut B, x: B::V) -> R<B> {
 }
 
 /// `f(exp(a) / 2, exp(-a) / 2)`; where exp(a) may overflow though its half does not, only the first, by `exp(a / 2)`.
-fn exponentials<B: Build>(b: &mut B,
-    a: B::V,
-    f: impl FnOnce(&mut B, B::V, B::V) -> R<B>,
-) -> R<B> {
+fn exponentials<B: Build>(b: &mut B, a: B::V, f: impl FnOnce(&mut B, B::V, B::V) -> R<B>) -> R<B> {
     let limit = like(b, a, if b.dtype(a) == DType::F64 { 700.0 } else { 80.0 })?;
     let half = like(b, a, 0.5)?;
     let big = b.op(Lt {}, &[limit, a])?;

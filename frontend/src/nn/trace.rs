@@ -632,12 +632,7 @@ impl Trace {
     }
 
     /// Adds a condition that is checked when the program runs; the error if it would pin a named dim.
-    pub(crate) fn guard(
-        &mut self,
-        pred: &Pred,
-        why: &str,
-        at: &'static Location<'static>,
-    ) -> Option<Diag> {
+    pub(crate) fn guard(&mut self, pred: &Pred, why: &str, at: &'static Location<'static>) -> Option<Diag> {
         let pinned = self.pinned(pred, why);
         if pinned.is_none() {
             let guard = Guard { pred: pred.clone(), why: why.to_string(), at: self.loc(at) };

@@ -170,7 +170,10 @@ impl Tensor {
             2 => self.diagonal(k, 0, 1),
             r => {
                 let m = format!("diag of a tensor of rank {r}: {self:#}");
-                report(Diag::error("E-NN-076", m).help("give rank 1 or 2; diagonal and diag_embed take more"), at);
+                report(
+                    Diag::error("E-NN-076", m).help("give rank 1 or 2; diagonal and diag_embed take more"),
+                    at,
+                );
                 Tensor::FAILED
             }
         }
@@ -200,7 +203,7 @@ impl Tensor {
         if self.failed() {
             return Tensor::FAILED;
         }
-        if amounts.len() % 2 != 0 || amounts.len() > 2 * self.dim() {
+        if !amounts.len().is_multiple_of(2) || amounts.len() > 2 * self.dim() {
             let m = format!("pad of {self:#} by {amounts:?}");
             let help = "give two amounts an axis, beginning with the last axis";
             report(Diag::error("E-NN-077", m).help(help), at);
@@ -227,7 +230,10 @@ impl Tensor {
         let size = size.into();
         let Some(a) = self.axis(dim, at) else { return Tensor::FAILED };
         if step < 1 {
-            report(Diag::error("E-NN-095", format!("unfold with steps of {step}")).help("give 1 or more"), at);
+            report(
+                Diag::error("E-NN-095", format!("unfold with steps of {step}")).help("give 1 or more"),
+                at,
+            );
             return Tensor::FAILED;
         }
         let n = self.shape()[a];
@@ -308,7 +314,8 @@ fn bordered(x: &Tensor, sides: &[(usize, Dim, Dim)], value: f64, at: At) -> Tens
             let len = y.shape()[*a] - front - back;
             y = sliced(&y, *a, front.into(), len, 1, at);
         }
-        (before[*a], after[*a]) = (if front > 0 { 0.into() } else { *b }, if back > 0 { 0.into() } else { *e });
+        (before[*a], after[*a]) =
+            (if front > 0 { 0.into() } else { *b }, if back > 0 { 0.into() } else { *e });
         if y.failed() {
             return y;
         }

@@ -128,6 +128,12 @@ impl Tensor {
         filled(&shape.into_shape(), Scalar::from_f64(dtype, 0.0), Location::caller())
     }
 
+    /// Zeros of another tensor's type.
+    #[track_caller]
+    pub fn empty_like(&self) -> Tensor {
+        self.zeros_like()
+    }
+
     /// One value in another tensor's type.
     #[track_caller]
     pub fn full_like(&self, value: f64) -> Tensor {
@@ -197,7 +203,10 @@ impl Tensor {
         let at = Location::caller();
         let (start, end) = (start.into(), end.into());
         if step == 0 {
-            report(Diag::error("E-NN-079", "arange_step by 0").help("give a step of 1 or more, or -1 or less"), at);
+            report(
+                Diag::error("E-NN-079", "arange_step by 0").help("give a step of 1 or more, or -1 or less"),
+                at,
+            );
             return Tensor::FAILED;
         }
         let span = if step > 0 { end - start } else { start - end };
@@ -267,7 +276,13 @@ impl Tensor {
 /// From both ends inward, so that the last one is exact.
 fn spaced(start: f64, end: f64, steps: usize) -> Vec<f64> {
     let step = if steps > 1 { (end - start) / (steps - 1) as f64 } else { 0.0 };
-    let at = |i: usize| if i < steps / 2 || steps == 1 { start + step * i as f64 } else { end - step * (steps - 1 - i) as f64 };
+    let at = |i: usize| {
+        if i < steps / 2 || steps == 1 {
+            start + step * i as f64
+        } else {
+            end - step * (steps - 1 - i) as f64
+        }
+    };
     (0..steps).map(at).collect()
 }
 

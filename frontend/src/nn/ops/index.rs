@@ -206,7 +206,13 @@ fn uses(i: &Index) -> usize {
     match &i.0 {
         Kind::At(_) | Kind::Slice { .. } => 1,
         Kind::New | Kind::Rest => 0,
-        Kind::Tensor(t) => if t.dtype() == DType::Bool { t.dim() } else { 1 },
+        Kind::Tensor(t) => {
+            if t.dtype() == DType::Bool {
+                t.dim()
+            } else {
+                1
+            }
+        }
     }
 }
 

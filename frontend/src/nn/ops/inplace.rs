@@ -25,11 +25,14 @@ impl Tensor {
             *self = Tensor::FAILED;
             return;
         }
-        let same = self.dim() == y.dim()
-            && self.shape().iter().zip(y.shape()).all(|(a, b)| a.size() == b.size());
+        let same =
+            self.dim() == y.dim() && self.shape().iter().zip(y.shape()).all(|(a, b)| a.size() == b.size());
         if !same {
             let m = format!("{what}: the result {y:#} has another shape than {self:#}");
-            report(Diag::error("E-NN-101", m).help("an in-place operation keeps the shape: assign instead"), at);
+            report(
+                Diag::error("E-NN-101", m).help("an in-place operation keeps the shape: assign instead"),
+                at,
+            );
             *self = Tensor::FAILED;
             return;
         }

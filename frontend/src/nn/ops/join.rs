@@ -121,7 +121,9 @@ impl Tensor {
     #[track_caller]
     pub fn tensor_split(&self, n: i64, dim: i64) -> Vec<Tensor> {
         let at = Location::caller();
-        let Some(a) = self.axis(dim, at).filter(|_| counted(n, "tensor_split", at)) else { return Vec::new() };
+        let Some(a) = self.axis(dim, at).filter(|_| counted(n, "tensor_split", at)) else {
+            return Vec::new();
+        };
         let whole = self.shape()[a];
         let (each, more) = (whole / n, whole % n);
         let mut out = Vec::new();
@@ -130,6 +132,24 @@ impl Tensor {
             out.push(sliced(self, a, start, end - start, 1, at));
         }
         out
+    }
+
+    /// [`Tensor::tensor_split`] along axis 1, or axis 0 of rank 1.
+    #[track_caller]
+    pub fn hsplit(&self, n: i64) -> Vec<Tensor> {
+        self.tensor_split(n, i64::from(self.dim() > 1))
+    }
+
+    /// [`Tensor::tensor_split`] along axis 0.
+    #[track_caller]
+    pub fn vsplit(&self, n: i64) -> Vec<Tensor> {
+        self.tensor_split(n, 0)
+    }
+
+    /// [`Tensor::tensor_split`] along axis 2.
+    #[track_caller]
+    pub fn dsplit(&self, n: i64) -> Vec<Tensor> {
+        self.tensor_split(n, 2)
     }
 
     /// The slices along an axis, which goes away. The extent must be known.
@@ -170,6 +190,30 @@ impl Tensor {
         let at = Location::caller();
         let all: Vec<Tensor> = tensors.iter().map(|t| at_least(t, 2, at)).collect();
         Tensor::cat(&all.iter().collect::<Vec<_>>(), 0)
+    }
+
+    /// [`Tensor::vstack`].
+    #[track_caller]
+    pub fn row_stack(tensors: &[&Tensor]) -> Tensor {
+        Tensor::vstack(tensors)
+    }
+
+    /// Matrices along the diagonal of one, with zeros around them; rank 1 is a row.
+    #[track_caller]
+    pub fn block_diag(tensors: &[&Tensor]) -> Tensor {
+        let at = Location::caller();
+        let all: Vec<Tensor> = tensors.iter().map(|t| at_least(t, 2, at)).collect();
+        let mut width = Dim::from(0);
+        for t in &all {
+            width = width + t.size(1);
+        }
+        let (mut rows, mut left) = (Vec::new(), Dim::from(0));
+        for t in &all {
+            let after = width - left - t.size(1);
+            rows.push(t.pad((left, after), super::PadMode::Constant(0.0)));
+            left = left + t.size(1);
+        }
+        Tensor::cat(&rows.iter().collect::<Vec<_>>(), 0)
     }
 
     /// Tensors behind each other: along axis 2.
@@ -269,6 +313,12 @@ impl Tensor {
         let dtype = tensors.iter().fold(first.dtype(), |d, t| promote_types(d, t.dtype()));
         let parts: Vec<Tensor> = tensors.iter().map(|t| cast(t, dtype, at)).collect();
         apply(ops::Concat { axis: a as i64 }, &parts.iter().collect::<Vec<_>>(), at)
+    }
+
+    /// [`Tensor::cat`].
+    #[track_caller]
+    pub fn concatenate(tensors: &[&Tensor], dim: i64) -> Tensor {
+        Tensor::cat(tensors, dim)
     }
 
     /// [`Tensor::cat`].

@@ -145,7 +145,9 @@ impl Tensor {
         if self.failed() || other.failed() {
             return Tensor::FAILED;
         }
-        let (Some(mine), Some(theirs)) = (found(self, dims), found(other, others)) else { return Tensor::FAILED };
+        let (Some(mine), Some(theirs)) = (found(self, dims), found(other, others)) else {
+            return Tensor::FAILED;
+        };
         let letter = |i: usize| char::from(b'a' + (i % 26) as u8);
         let a: Vec<usize> = (0..self.dim()).collect();
         let mut next = self.dim();
@@ -228,6 +230,33 @@ impl Tensor {
         first.sub(second)
     }
 
+    /// Covariances of rows, each of which holds one variable's values; the divisor is their number less `correction`,
+    /// which is 1 in PyTorch unless given.
+    #[track_caller]
+    pub fn cov(&self, correction: i64) -> Tensor {
+        let at = Location::caller();
+        if self.failed() || self.dim() > 2 {
+            ranks("cov", &[(self, 2)], at);
+            return Tensor::FAILED;
+        }
+        let x = super::arith::float(&self.atleast_2d(), at);
+        let gap = x.sub(x.mean(&[1], true));
+        let count = (x.size(1) - correction).max(0);
+        let y = gap.matmul(&gap.t()).div(count);
+        if self.dim() < 2 { y.reshape(()) } else { y }
+    }
+
+    /// Correlations of rows, each of which holds one variable's values.
+    #[track_caller]
+    pub fn corrcoef(&self) -> Tensor {
+        let c = self.cov(1);
+        if c.failed() || c.dim() < 2 {
+            return c.div(&c);
+        }
+        let s = c.diagonal(0, 0, 1).sqrt();
+        c.div(s.unsqueeze(1)).div(s.unsqueeze(0)).clamp(-1.0, 1.0)
+    }
+
     /// Sum of a matrix' main diagonal.
     #[track_caller]
     pub fn trace(&self) -> Tensor {
@@ -287,9 +316,7 @@ impl Tensor {
 fn plus(x: &Tensor, y: &Tensor, beta: f64, alpha: f64) -> Tensor {
     let at = Location::caller();
     let d = promote_types(x.dtype(), y.dtype());
-    let factor = |f: f64, of: &Tensor| -> Option<Tensor> {
-        (f != 1.0).then(|| cast(&f.operand(of), d, at))
-    };
+    let factor = |f: f64, of: &Tensor| -> Option<Tensor> { (f != 1.0).then(|| cast(&f.operand(of), d, at)) };
     let y = match factor(alpha, y) {
         Some(f) => y.mul(f),
         None => y.clone(),

@@ -131,9 +131,14 @@ impl Tensor {
             return y;
         }
         let one = used(&Tensor::number(DType::I64, 1.0), index, at);
-        let start = apply(ops::Cast { to: DType::I64 }, &[&self.zeros_like()], at).add(i64::from(include_self));
+        let start =
+            apply(ops::Cast { to: DType::I64 }, &[&self.zeros_like()], at).add(i64::from(include_self));
         let count = scattered(&start, a, index, &one, "add", at).clamp_min(1);
-        if y.dtype().is_float() { cast(&y.div(count), y.dtype(), at) } else { y.floor_divide(cast(&count, y.dtype(), at)) }
+        if y.dtype().is_float() {
+            cast(&y.div(count), y.dtype(), at)
+        } else {
+            y.floor_divide(cast(&count, y.dtype(), at))
+        }
     }
 
     /// The slices of an axis that a line of indices names.
@@ -171,6 +176,14 @@ impl Tensor {
     pub fn take(&self, index: &Tensor) -> Tensor {
         let at = Location::caller();
         picked(&self.reshape(-1), 0, index, at)
+    }
+
+    /// `src` written (or added) at places of the flattened tensor.
+    #[track_caller]
+    pub fn put(&self, index: &Tensor, src: &Tensor, accumulate: bool) -> Tensor {
+        let at = Location::caller();
+        let how = if accumulate { "add" } else { "none" };
+        scattered(&self.reshape(-1), 0, &index.reshape(-1), &src.reshape(-1), how, at).reshape_as(self)
     }
 
     /// [`Tensor::gather`] with indices and tensor broadcast off the axis.

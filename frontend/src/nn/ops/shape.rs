@@ -177,7 +177,11 @@ impl Tensor {
         let whole = self.shape()[a];
         if whole.as_known().is_some_and(|n| n % N as i64 != 0) {
             let m = format!("an axis of extent {whole} has no {N} equal parts");
-            report(Diag::error("E-NN-071", m).help("chunks gives parts that differ, split_with_sizes parts of any sizes"), at);
+            report(
+                Diag::error("E-NN-071", m)
+                    .help("chunks gives parts that differ, split_with_sizes parts of any sizes"),
+                at,
+            );
             return [const { Tensor::FAILED }; N];
         }
         let len = whole / N;

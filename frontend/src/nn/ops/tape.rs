@@ -78,7 +78,11 @@ pub(crate) fn demand(pred: &Pred, why: &str, at: At) -> bool {
 
 /// `f` of tensors; narrow floats are computed in f32 and the result is rounded once. All have one element type.
 #[track_caller]
-pub(crate) fn formula(ins: &[&Tensor], at: At, f: impl FnOnce(&mut Tape, &[V]) -> Result<V, Failed>) -> Tensor {
+pub(crate) fn formula(
+    ins: &[&Tensor],
+    at: At,
+    f: impl FnOnce(&mut Tape, &[V]) -> Result<V, Failed>,
+) -> Tensor {
     let Some(first) = ins.first().filter(|_| ins.iter().all(|t| !t.failed())) else { return Tensor::FAILED };
     let d = first.dtype();
     let inner = computed(d);

@@ -71,7 +71,10 @@ fn an_alias_keeps_the_old_value() {
     let mut x = Tensor::from([1.0f32, 2.0]);
     let (alias, view) = (x.clone(), x.reshape((2, 1)));
     x.mul_(10);
-    assert_eq!((x.to_vec(), alias.to_vec(), view.to_vec()), (vec![10.0, 20.0], vec![1.0, 2.0], vec![1.0, 2.0]));
+    assert_eq!(
+        (x.to_vec(), alias.to_vec(), view.to_vec()),
+        (vec![10.0, 20.0], vec![1.0, 2.0], vec![1.0, 2.0])
+    );
 }
 
 #[test]

@@ -21,11 +21,21 @@ macro_rules! twos {
 }
 
 fn ones(kind: &'static str, rtol: f64, of: &[(&'static str, One)]) -> Vec<Case> {
-    of.iter().map(|(name, f)| { let f = *f; Case::one(format!("{name}.{kind}"), rtol, move |x| f(&x[0])) }).collect()
+    of.iter()
+        .map(|(name, f)| {
+            let f = *f;
+            Case::one(format!("{name}.{kind}"), rtol, move |x| f(&x[0]))
+        })
+        .collect()
 }
 
 fn twos(kind: &'static str, rtol: f64, of: &[(&'static str, Two)]) -> Vec<Case> {
-    of.iter().map(|(name, f)| { let f = *f; Case::one(format!("{name}.{kind}"), rtol, move |x| f(&x[0], &x[1])) }).collect()
+    of.iter()
+        .map(|(name, f)| {
+            let f = *f;
+            Case::one(format!("{name}.{kind}"), rtol, move |x| f(&x[0], &x[1]))
+        })
+        .collect()
 }
 
 fn functions() -> Vec<Case> {
@@ -100,7 +110,11 @@ fn pairs() -> Vec<Case> {
     all.extend(twos("i64", 0.0, &ints));
     all.extend(twos("i64", F32, &twos!(atan2)));
     all.extend(twos("i64", 0.0, &twos!(pow)));
-    all.extend(twos("bool", 0.0, &twos!(add mul maximum bitwise_and bitwise_or bitwise_xor logical_and eq lt)));
+    all.extend(twos(
+        "bool",
+        0.0,
+        &twos!(add mul maximum bitwise_and bitwise_or bitwise_xor logical_and eq lt),
+    ));
     all.extend([
         Case::one("floor_divide.bf16", BF16, |x| x[0].floor_divide(&x[1])),
         Case::one("floor_divide.number", 0.0, |x| x[0].floor_divide(2)),
@@ -141,8 +155,7 @@ fn choices() -> Vec<Case> {
 }
 
 fn promotion() -> Vec<Case> {
-    let kinds =
-        ["bool", "uint8", "int8", "int32", "int64", "float16", "bfloat16", "float32", "float64"];
+    let kinds = ["bool", "uint8", "int8", "int32", "int64", "float16", "bfloat16", "float32", "float64"];
     let mut all = Vec::new();
     for a in kinds {
         for b in kinds {

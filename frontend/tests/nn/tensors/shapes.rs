@@ -58,6 +58,9 @@ fn joins() -> Vec<Case> {
         Case::new("chunk", 0.0, |x| x[0].chunks(3, 0)),
         Case::new("chunk.fewer", 0.0, |x| x[0].chunks(4, 0)),
         Case::new("tensor_split", 0.0, |x| x[0].tensor_split(3, 0)),
+        Case::new("hsplit", 0.0, |x| x[0].hsplit(3)),
+        Case::one("block_diag", 0.0, |x| Tensor::block_diag(&[&x[0], &x[1], &x[2]])),
+        Case::one("put", 0.0, |x| x[0].put(&x[1], &x[2], true)),
         Case::new("unbind", 0.0, |x| x[0].unbind(1)),
         Case::one("stack", 0.0, |x| Tensor::stack(&[&x[0], &x[1]], 1)),
         Case::one("cat.promote", 0.0, |x| Tensor::cat(&[&x[0], &x[1]], 0)),
@@ -314,7 +317,11 @@ fn random_numbers() {
         assert!((mean - 3.0).abs() < 0.1, "{mean}");
         let share = Tensor::full((40, 40), 0.25, F32).bernoulli().mean(&[], false).item();
         assert!((share - 0.25).abs() < 0.06, "{share}");
-        [p.to_vec(), Tensor::zeros(4, F32).randn_like().to_vec(), Tensor::zeros(4, I32).randint_like(5, 9).to_vec()]
+        [
+            p.to_vec(),
+            Tensor::zeros(4, F32).randn_like().to_vec(),
+            Tensor::zeros(4, I32).randint_like(5, 9).to_vec(),
+        ]
     };
     assert_eq!(draw(), draw());
     let all = Tensor::randint(5, 9, 200).to_ints();

@@ -59,6 +59,10 @@ fn elements_and_reductions() {
         ("median", |x| x.median_dim(1, false).0),
         ("median.all", |x| x.median()),
         ("kthvalue", |x| x.kthvalue(2, 1, true).0),
+        ("quantile", |x| x.quantile(0.3, 1, false)),
+        ("cov", |x| x.cov(1)),
+        ("block_diag", |x| Tensor::block_diag(&[x, &x.t()])),
+        ("isin", |x| x.round().isin(&Tensor::from([0.0f32, 1.0]))),
         ("diff", |x| x.diff(2, 1)),
         ("searchsorted", |x| x.i(0).sort(0, false).0.searchsorted(x, false)),
     ]);
@@ -93,7 +97,9 @@ fn shapes() {
         ("eye", |x| Tensor::eye(x.size(1), F32)),
         ("arange_step", |x| Tensor::arange_step(1, x.size(1), 2)),
         ("full_like", |x| x.full_like(2.0).new_ones(x.size(0))),
-        ("broadcast_tensors", |x| Tensor::broadcast_tensors(&[&x.i((0, NewAxis)), &x.unsqueeze(0)]).remove(0)),
+        ("broadcast_tensors", |x| {
+            Tensor::broadcast_tensors(&[&x.i((0, NewAxis)), &x.unsqueeze(0)]).remove(0)
+        }),
     ]);
 }
 
