@@ -60,7 +60,7 @@ fn is_condition(p: &Tensor, what: &str, at: At) -> bool {
     if !fits {
         let m = format!("{what} takes a bool of rank 0, not {ty}");
         report(
-            Diag::error("E-NN-090", m)
+            Diag::error("E-NN-110", m)
                 .help("compare (x.gt(0.0)), and reduce to one element (sum, any, select)"),
             at,
         );
@@ -94,7 +94,7 @@ pub fn cond<R: Tree>(p: &Tensor, yes: impl Fn() -> R, no: impl Fn() -> R) -> R {
     }
     let (n, m) = (tensors(&result).len(), tensors(&other).len());
     if n != m {
-        let d = Diag::error("E-NN-092", format!("the branches of cond give {n} and {m} tensors"));
+        let d = Diag::error("E-NN-112", format!("the branches of cond give {n} and {m} tensors"));
         report(d.help("give the same structure from both"), at);
         return failed(&result);
     }
@@ -140,7 +140,7 @@ pub fn while_loop<C: Tree>(init: C, test: impl Fn(&C) -> Tensor, body: impl Fn(C
 pub fn scan<C: Tree, Y: Tree>(init: C, xs: &Tensor, f: impl Fn(C, Tensor) -> (C, Y)) -> (C, Y) {
     let at = Location::caller();
     if xs.dim() == 0 && !xs.failed() {
-        let d = Diag::error("E-NN-093", "scan over a tensor of rank 0");
+        let d = Diag::error("E-NN-113", "scan over a tensor of rank 0");
         report(d.help("its first axis is the one that is run along"), at);
     }
     if !trace::is_tracing() {
@@ -159,7 +159,7 @@ pub fn scan<C: Tree, Y: Tree>(init: C, xs: &Tensor, f: impl Fn(C, Tensor) -> (C,
     let (c, scans) = repeat(&trips, &Tensor::scalar(true), init, Some(steps), at, round);
     match structure.into_inner() {
         Some(y) => (c, y.rebuild(&mut scans.into_iter().chain(std::iter::repeat(Tensor::FAILED)))),
-        None => super::error::end(Diag::error("E-NN-094", "the body of scan did not run"), at),
+        None => super::error::end(Diag::error("E-NN-114", "the body of scan did not run"), at),
     }
 }
 
@@ -176,7 +176,7 @@ fn run_scan<C: Tree, Y: Tree>(init: C, xs: &Tensor, at: At, f: impl Fn(C, Tensor
         structure = Some(y);
     }
     let Some(y) = structure else {
-        let d = Diag::error("E-NN-095", "scan over no steps: the types of its results are not known");
+        let d = Diag::error("E-NN-115", "scan over no steps: the types of its results are not known");
         super::error::end(d.help("give at least one step, or trace the model, where types are known"), at)
     };
     let mut joined = all.iter().map(|parts| Tensor::cat(&parts.iter().collect::<Vec<_>>(), 0));
@@ -214,7 +214,7 @@ fn repeat<C: Tree>(
     let Some(region) = region else { return (failed(&init), Vec::new()) };
     if tensors(&next).len() != start.len() {
         let m = format!("{} tensors are carried into the loop and {} on", start.len(), tensors(&next).len());
-        report(Diag::error("E-NN-092", m).help("give the same structure from the body"), at);
+        report(Diag::error("E-NN-112", m).help("give the same structure from the body"), at);
         return (failed(&init), Vec::new());
     }
     let read = outer(&captured(&region));

@@ -60,7 +60,7 @@ macro_rules! cells {
             /// Gives it another value. In a trace this is the value from here on in the graph, and the one outside stays.
             #[track_caller]
             pub fn set(&self, to: &Tensor) {
-                self.tensor.put(to, Location::caller());
+                self.tensor.store(to, Location::caller());
             }
         }
 

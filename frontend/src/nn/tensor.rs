@@ -297,7 +297,7 @@ impl Tensor {
     }
 
     #[track_caller]
-    pub(crate) fn put(&self, to: &Tensor, at: &'static Location<'static>) {
+    pub(crate) fn store(&self, to: &Tensor, at: &'static Location<'static>) {
         let Repr::Cell(cell) = &self.0 else { return };
         let outcome = trace::with(
             |t| {

@@ -15,11 +15,13 @@ fn all() -> Figures {
     figures("tensors.json", include_str!("torch/tensors.json"))
 }
 
+type Run = Box<dyn Fn(&[Tensor]) -> Vec<Tensor>>;
+
 /// What a case of the figures is computed by, and how near it must be (relative).
 pub struct Case {
     name: String,
     rtol: f64,
-    f: Box<dyn Fn(&[Tensor]) -> Vec<Tensor>>,
+    f: Run,
 }
 
 /// Absolute tolerance, for results that cancel.

@@ -1,7 +1,9 @@
 //! Recurrent layers over a sequence.
 
 use super::rnn_cell::{Gates, Kind, RnnNonlinearity};
+use crate::nn::control::scan;
 use crate::nn::ops::functional::{self, At, any_failed, refuse};
+use crate::nn::ops::shape::sliced;
 use crate::nn::{Module, Tensor, Training, Visitor, enter};
 
 /// Layers and directions of one kind.
@@ -132,15 +134,18 @@ impl Stack {
         at: At,
     ) -> (Vec<Tensor>, Tensor) {
         let length = x.size(0);
-        let Some(n) = length.as_known().filter(|n| *n > 0) else {
-            let m = format!("a recurrent layer over `{length}` steps");
-            let help = "its steps are written one after another, so give the sequence a fixed length of 1 or more in \
-                        the spec; for any length write the step with a cell (LSTMCell, GRUCell, RNNCell) in scan";
-            let failed = refuse("E-NN-100", m, help, at);
-            return (vec![failed.clone(); states.len()], failed);
-        };
         // all inputs at once: one product for all times
         let inputs = cell.of_input(x);
+        let Some(n) = length.as_known().filter(|n| *n > 0) else {
+            let turned = |t: &Tensor| sliced(t, 0, length - 1, length, -1, at);
+            let order = |t: Tensor| if backwards { turned(&t) } else { t };
+            let (states, outputs) = scan(states, &order(inputs), |states: Vec<Tensor>, x| {
+                let states = self.kind.step(&states, &x, &cell.of_hidden(&states[0]));
+                let y = states[0].clone();
+                (states, y)
+            });
+            return (states, order(outputs));
+        };
         let mut outputs = Vec::new();
         for i in 0..n {
             let time = if backwards { n - 1 - i } else { i };

@@ -164,6 +164,22 @@ binary! {
     pub fn ldexp(a, b, _at) a.mul(b.exp2());
     /// 0 below 0, 1 above it, and at 0 the element of `other`.
     pub fn heaviside(a, b, at) heaviside(a, b, at);
+    /// [`Tensor::atan2`].
+    pub fn arctan2(a, b, _at) a.atan2(b);
+    /// [`Tensor::gt`].
+    pub fn greater(a, b, _at) a.gt(b);
+    /// [`Tensor::ge`].
+    pub fn greater_equal(a, b, _at) a.ge(b);
+    /// [`Tensor::lt`].
+    pub fn less(a, b, _at) a.lt(b);
+    /// [`Tensor::le`].
+    pub fn less_equal(a, b, _at) a.le(b);
+    /// [`Tensor::ne`].
+    pub fn not_equal(a, b, _at) a.ne(b);
+    /// The other operand less this one.
+    pub fn rsub(a, b, _at) b.sub(a);
+    /// Power, in f64.
+    pub fn float_power(a, b, at) pair(ops::Pow {}, &cast(a, DType::F64, at), &cast(b, DType::F64, at), at);
     /// Logarithm of the sum of the exponentials of two elements.
     pub fn logaddexp(a, b, at) floats(a, b, at, |t, x| special::log_add_exp(t, x[0], x[1]));
 }

@@ -203,7 +203,7 @@ impl Tensor {
         if self.failed() {
             return Tensor::FAILED;
         }
-        if amounts.len() % 2 != 0 || amounts.len() > 2 * self.dim() {
+        if !amounts.len().is_multiple_of(2) || amounts.len() > 2 * self.dim() {
             let m = format!("pad of {self:#} by {amounts:?}");
             let help = "give two amounts an axis, beginning with the last axis";
             report(Diag::error("E-NN-077", m).help(help), at);

@@ -151,6 +151,12 @@ impl Tensor {
         if equal_nan { near.logical_or(x.isnan().logical_and(y.isnan())) } else { near }
     }
 
+    /// Whether an element is one of these values. Its work grows with their number.
+    #[track_caller]
+    pub fn isin(&self, values: &Tensor) -> Tensor {
+        self.unsqueeze(-1).eq(values.reshape(-1)).any(&[-1], false)
+    }
+
     /// Whether all elements are close (see [`Tensor::isclose`]). Not of tensors in a trace.
     #[track_caller]
     pub fn allclose(&self, other: &Tensor, rtol: f64, atol: f64, equal_nan: bool) -> bool {

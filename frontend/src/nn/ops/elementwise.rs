@@ -29,8 +29,12 @@ functions! {
     pub fn neg(x, at) apply(ops::Neg {}, &[x], at);
     /// `|x|`.
     pub fn abs(x, at) apply(ops::Abs {}, &[x], at);
-    /// -1, 0 or 1.
-    pub fn sign(x, at) apply(ops::Sign {}, &[x], at);
+    /// -1, 0 or 1; 0 for NaN.
+    pub fn sign(x, at) match x.dtype() {
+        DType::Bool => x.clone(),
+        d if d.is_float() => x.isnan().where_(0, apply(ops::Sign {}, &[x], at)),
+        _ => apply(ops::Sign {}, &[x], at),
+    };
     /// `e^x`.
     pub fn exp(x, at) apply(ops::Exp {}, &[&float(x, at)], at);
     /// Natural logarithm.
@@ -84,29 +88,29 @@ functions! {
     /// `2^x`.
     pub fn exp2(x, at) { let x = float(x, at); pair(ops::Pow {}, &Tensor::number(x.dtype(), 2.0), &x, at) };
     /// `e^x - 1`, with the digits that the subtraction would lose near 0.
-    pub fn expm1(x, at) via(x, at, |t, x| logarithm::exp_m1(t, x));
+    pub fn expm1(x, at) via(x, at, logarithm::exp_m1);
     /// `log(1 + x)`, with the digits that the addition would lose near 0.
-    pub fn log1p(x, at) via(x, at, |t, x| logarithm::log_1p_any(t, x));
+    pub fn log1p(x, at) via(x, at, logarithm::log_1p_any);
     /// Logarithm to the base 2, computed in f64: exact for powers of 2.
     pub fn log2(x, at) logarithm_to(x, std::f64::consts::LN_2, at);
     /// Logarithm to the base 10, computed in f64: exact for powers of 10.
     pub fn log10(x, at) logarithm_to(x, std::f64::consts::LN_10, at);
     /// Inverse sine, NaN outside -1 to 1.
-    pub fn asin(x, at) via(x, at, |t, x| angle::asin(t, x));
+    pub fn asin(x, at) via(x, at, angle::asin);
     /// Inverse cosine, NaN outside -1 to 1.
-    pub fn acos(x, at) via(x, at, |t, x| angle::acos(t, x));
+    pub fn acos(x, at) via(x, at, angle::acos);
     /// Inverse tangent.
-    pub fn atan(x, at) via(x, at, |t, x| angle::atan(t, x));
+    pub fn atan(x, at) via(x, at, angle::atan);
     /// Hyperbolic sine.
-    pub fn sinh(x, at) via(x, at, |t, x| hyperbolic::sinh(t, x));
+    pub fn sinh(x, at) via(x, at, hyperbolic::sinh);
     /// Hyperbolic cosine.
-    pub fn cosh(x, at) via(x, at, |t, x| hyperbolic::cosh(t, x));
+    pub fn cosh(x, at) via(x, at, hyperbolic::cosh);
     /// Inverse hyperbolic sine.
-    pub fn asinh(x, at) via(x, at, |t, x| hyperbolic::asinh(t, x));
+    pub fn asinh(x, at) via(x, at, hyperbolic::asinh);
     /// Inverse hyperbolic cosine, NaN below 1.
-    pub fn acosh(x, at) via(x, at, |t, x| hyperbolic::acosh(t, x));
+    pub fn acosh(x, at) via(x, at, hyperbolic::acosh);
     /// Inverse hyperbolic tangent, NaN outside -1 to 1.
-    pub fn atanh(x, at) via(x, at, |t, x| hyperbolic::atanh(t, x));
+    pub fn atanh(x, at) via(x, at, hyperbolic::atanh);
     /// [`Tensor::asin`].
     pub fn arcsin(x, _at) x.asin();
     /// [`Tensor::acos`].
@@ -120,17 +124,18 @@ functions! {
     /// [`Tensor::atanh`].
     pub fn arctanh(x, _at) x.atanh();
     /// `1 - erf(x)`, with its digits where it is small. Computed in f64.
-    pub fn erfc(x, at) via(x, at, |t, x| special::erfc(t, x));
+    pub fn erfc(x, at) via(x, at, special::erfc);
     /// The inverse of erf. Computed in f64.
-    pub fn erfinv(x, at) via(x, at, |t, x| special::erfinv(t, x));
+    pub fn erfinv(x, at) via(x, at, special::erfinv);
     /// Degrees as radians.
     pub fn deg2rad(x, _at) x.mul(std::f64::consts::PI / 180.0);
     /// Radians as degrees.
     pub fn rad2deg(x, _at) x.mul(180.0 / std::f64::consts::PI);
     /// `sin(pi x) / (pi x)`, 1 at 0.
     pub fn sinc(x, at) {
-        let x = float(x, at).mul(std::f64::consts::PI);
-        x.eq(0).where_(1.0, x.sin().div(&x))
+        let d = float(x, at).dtype();
+        let x = cast(x, computed(d), at).mul(std::f64::consts::PI);
+        cast(&x.eq(0).where_(1.0, x.sin().div(&x)), d, at)
     };
     /// True where an element is NaN.
     pub fn isnan(x, at) match x.dtype().is_float() {

@@ -128,6 +128,12 @@ impl Tensor {
         filled(&shape.into_shape(), Scalar::from_f64(dtype, 0.0), Location::caller())
     }
 
+    /// Zeros of another tensor's type.
+    #[track_caller]
+    pub fn empty_like(&self) -> Tensor {
+        self.zeros_like()
+    }
+
     /// One value in another tensor's type.
     #[track_caller]
     pub fn full_like(&self, value: f64) -> Tensor {

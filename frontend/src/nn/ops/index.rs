@@ -4,6 +4,7 @@ use super::arith::cast;
 use super::arrange::picked;
 use super::join::broadcast;
 use super::shape::{moved, permuted, reshaped, sliced};
+use super::tape::same;
 use crate::nn::dim::Dim;
 use crate::nn::error::report;
 use crate::nn::tensor::Tensor;
@@ -175,6 +176,9 @@ impl Tensor {
                 }
                 Kind::Tensor(t) if t.dim() == 0 && t.dtype() != DType::Bool => x = picked(&x, axis, &t, at),
                 Kind::Tensor(t) => {
+                    if !masks(&x, axis, &t, at) {
+                        return Tensor::FAILED;
+                    }
                     let lines = if t.dtype() == DType::Bool { t.nonzero().columns(t.dim()) } else { vec![t] };
                     for line in lines {
                         tensors.push((axis, line));
@@ -199,6 +203,15 @@ impl Tensor {
         }
         out
     }
+}
+
+/// Whether a mask has the sizes of the axes it stands for.
+#[track_caller]
+fn masks(x: &Tensor, axis: usize, mask: &Tensor, at: At) -> bool {
+    let whole = x.shape().into_iter().skip(axis);
+    let pairs: Vec<(Dim, Dim)> = mask.shape().into_iter().zip(whole).collect();
+    mask.dtype() != DType::Bool
+        || pairs.into_iter().all(|(m, n)| same(m, n, "a mask must have the sizes of the axes it indexes", at))
 }
 
 /// How many axes an index uses up.

@@ -4,6 +4,8 @@
 use super::arith::cast;
 use super::index::IntoIndex;
 use super::shape::expanded;
+use super::tape::same;
+use crate::nn::dim::Dim;
 use crate::nn::error::report;
 use crate::nn::tensor::{Operand, Tensor, kind};
 use std::panic::Location;
@@ -25,9 +27,9 @@ impl Tensor {
             *self = Tensor::FAILED;
             return;
         }
-        let same =
-            self.dim() == y.dim() && self.shape().iter().zip(y.shape()).all(|(a, b)| a.size() == b.size());
-        if !same {
+        let pairs: Vec<(Dim, Dim)> = self.shape().into_iter().zip(y.shape()).collect();
+        let differ = |(a, b): &(Dim, Dim)| a.as_known().zip(b.as_known()).is_some_and(|(a, b)| a != b);
+        if self.dim() != y.dim() || pairs.iter().any(differ) {
             let m = format!("{what}: the result {y:#} has another shape than {self:#}");
             report(
                 Diag::error("E-NN-101", m).help("an in-place operation keeps the shape: assign instead"),
@@ -36,7 +38,9 @@ impl Tensor {
             *self = Tensor::FAILED;
             return;
         }
-        *self = cast(y, self.dtype(), at);
+        let why = "an in-place operation keeps the shape";
+        let fits = pairs.into_iter().all(|(a, b)| same(a, b, why, at));
+        *self = if fits { cast(y, self.dtype(), at) } else { Tensor::FAILED };
     }
 }
 

@@ -134,6 +134,24 @@ impl Tensor {
         out
     }
 
+    /// [`Tensor::tensor_split`] along axis 1, or axis 0 of rank 1.
+    #[track_caller]
+    pub fn hsplit(&self, n: i64) -> Vec<Tensor> {
+        self.tensor_split(n, i64::from(self.dim() > 1))
+    }
+
+    /// [`Tensor::tensor_split`] along axis 0.
+    #[track_caller]
+    pub fn vsplit(&self, n: i64) -> Vec<Tensor> {
+        self.tensor_split(n, 0)
+    }
+
+    /// [`Tensor::tensor_split`] along axis 2.
+    #[track_caller]
+    pub fn dsplit(&self, n: i64) -> Vec<Tensor> {
+        self.tensor_split(n, 2)
+    }
+
     /// The slices along an axis, which goes away. The extent must be known.
     #[track_caller]
     pub fn unbind(&self, dim: i64) -> Vec<Tensor> {
@@ -172,6 +190,30 @@ impl Tensor {
         let at = Location::caller();
         let all: Vec<Tensor> = tensors.iter().map(|t| at_least(t, 2, at)).collect();
         Tensor::cat(&all.iter().collect::<Vec<_>>(), 0)
+    }
+
+    /// [`Tensor::vstack`].
+    #[track_caller]
+    pub fn row_stack(tensors: &[&Tensor]) -> Tensor {
+        Tensor::vstack(tensors)
+    }
+
+    /// Matrices along the diagonal of one, with zeros around them; rank 1 is a row.
+    #[track_caller]
+    pub fn block_diag(tensors: &[&Tensor]) -> Tensor {
+        let at = Location::caller();
+        let all: Vec<Tensor> = tensors.iter().map(|t| at_least(t, 2, at)).collect();
+        let mut width = Dim::from(0);
+        for t in &all {
+            width = width + t.size(1);
+        }
+        let (mut rows, mut left) = (Vec::new(), Dim::from(0));
+        for t in &all {
+            let after = width - left - t.size(1);
+            rows.push(t.pad((left, after), super::PadMode::Constant(0.0)));
+            left = left + t.size(1);
+        }
+        Tensor::cat(&rows.iter().collect::<Vec<_>>(), 0)
     }
 
     /// Tensors behind each other: along axis 2.
@@ -271,6 +313,12 @@ impl Tensor {
         let dtype = tensors.iter().fold(first.dtype(), |d, t| promote_types(d, t.dtype()));
         let parts: Vec<Tensor> = tensors.iter().map(|t| cast(t, dtype, at)).collect();
         apply(ops::Concat { axis: a as i64 }, &parts.iter().collect::<Vec<_>>(), at)
+    }
+
+    /// [`Tensor::cat`].
+    #[track_caller]
+    pub fn concatenate(tensors: &[&Tensor], dim: i64) -> Tensor {
+        Tensor::cat(tensors, dim)
     }
 
     /// [`Tensor::cat`].

@@ -230,6 +230,33 @@ impl Tensor {
         first.sub(second)
     }
 
+    /// Covariances of rows, each of which holds one variable's values; the divisor is their number less `correction`,
+    /// which is 1 in PyTorch unless given.
+    #[track_caller]
+    pub fn cov(&self, correction: i64) -> Tensor {
+        let at = Location::caller();
+        if self.failed() || self.dim() > 2 {
+            ranks("cov", &[(self, 2)], at);
+            return Tensor::FAILED;
+        }
+        let x = super::arith::float(&self.atleast_2d(), at);
+        let gap = x.sub(x.mean(&[1], true));
+        let count = (x.size(1) - correction).max(0);
+        let y = gap.matmul(&gap.t()).div(count);
+        if self.dim() < 2 { y.reshape(()) } else { y }
+    }
+
+    /// Correlations of rows, each of which holds one variable's values.
+    #[track_caller]
+    pub fn corrcoef(&self) -> Tensor {
+        let c = self.cov(1);
+        if c.failed() || c.dim() < 2 {
+            return c.div(&c);
+        }
+        let s = c.diagonal(0, 0, 1).sqrt();
+        c.div(s.unsqueeze(1)).div(s.unsqueeze(0)).clamp(-1.0, 1.0)
+    }
+
     /// Sum of a matrix' main diagonal.
     #[track_caller]
     pub fn trace(&self) -> Tensor {

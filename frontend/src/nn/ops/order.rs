@@ -7,7 +7,7 @@ use crate::formula::running;
 use crate::nn::dim::Dim;
 use crate::nn::error::report;
 use crate::nn::exec::{apply, apply_n};
-use crate::nn::tensor::Tensor;
+use crate::nn::tensor::{Operand, Tensor};
 use std::panic::Location;
 use tgc_ir::diag::Diag;
 use tgc_ir::ops;
@@ -95,6 +95,33 @@ impl Tensor {
         let nan = self.isnan();
         let some = nan.any(&[dim], keepdim);
         (some.where_(f64::NAN, value), some.where_(nan.argmax(dim, keepdim), index))
+    }
+
+    /// The element along an axis below which a share `q` of them lies, between two by linear interpolation; NaN, where
+    /// there is one.
+    #[track_caller]
+    pub fn quantile(&self, q: f64, dim: i64, keepdim: bool) -> Tensor {
+        let at = Location::caller();
+        let Some(a) = self.axis(dim, at) else { return Tensor::FAILED };
+        if !(0.0..=1.0).contains(&q) {
+            report(Diag::error("E-NN-106", format!("quantile of {q}")).help("give a share from 0 to 1"), at);
+            return Tensor::FAILED;
+        }
+        let d = float(self, at).dtype();
+        let x = cast(self, computed(d), at);
+        let n = x.shape()[a];
+        let sorted = ranked(&x, a, n, false, at).0;
+        let place = (n - 1).operand(&Tensor::number(DType::F64, 0.0)).mul(q);
+        let low = place.floor();
+        let part = cast(&place.sub(&low), computed(d), at);
+        let low = low.long();
+        let high = low.add(1).minimum(n - 1);
+        let mut lines = [low, high].into_iter().map(|i| sorted.index_select(dim, &i.reshape(1)));
+        let (Some(below), Some(above)) = (lines.next(), lines.next()) else { return Tensor::FAILED };
+        let y = below.lerp(&above, part);
+        let y = x.isnan().any(&[dim], true).where_(f64::NAN, y);
+        let y = cast(&y, d, at);
+        if keepdim || y.failed() { y } else { y.squeeze(&[dim]) }
     }
 
     /// Running sum along an axis; of bool and integers in i64.

@@ -228,6 +228,18 @@ impl Tensor {
         cast(&y, d, at)
     }
 
+    /// The area under a line of points along an axis, `dx` apart.
+    #[track_caller]
+    pub fn trapezoid(&self, dx: f64, dim: i64) -> Tensor {
+        let at = Location::caller();
+        if self.axis(dim, at).is_none() {
+            return Tensor::FAILED;
+        }
+        let x = float(self, at);
+        let n = x.size(dim) - 1;
+        x.narrow(dim, 0, n).add(x.narrow(dim, 1, n)).mul(dx / 2.0).sum(&[dim], false)
+    }
+
     /// The p-norm of the difference.
     #[track_caller]
     pub fn dist(&self, other: &Tensor, p: f64) -> Tensor {

@@ -178,6 +178,14 @@ impl Tensor {
         picked(&self.reshape(-1), 0, index, at)
     }
 
+    /// `src` written (or added) at places of the flattened tensor.
+    #[track_caller]
+    pub fn put(&self, index: &Tensor, src: &Tensor, accumulate: bool) -> Tensor {
+        let at = Location::caller();
+        let how = if accumulate { "add" } else { "none" };
+        scattered(&self.reshape(-1), 0, &index.reshape(-1), &src.reshape(-1), how, at).reshape_as(self)
+    }
+
     /// [`Tensor::gather`] with indices and tensor broadcast off the axis.
     #[track_caller]
     pub fn take_along_dim(&self, index: &Tensor, dim: i64) -> Tensor {

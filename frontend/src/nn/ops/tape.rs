@@ -1,6 +1,7 @@
 //! Formulas that the importer of ONNX files shares, on tensors.
 
 use crate::formula::Build;
+use crate::nn::dim::Dim;
 use crate::nn::error::report;
 use crate::nn::exec::apply;
 use crate::nn::tensor::Tensor;
@@ -73,6 +74,15 @@ pub(crate) fn demand(pred: &Pred, why: &str, at: At) -> bool {
             pinned.into_iter().for_each(|d| report(d, at));
             fine
         }
+    }
+}
+
+/// Requires two sizes to be equal, as [`demand`].
+#[track_caller]
+pub(crate) fn same(a: Dim, b: Dim, why: &str, at: At) -> bool {
+    match (a.size(), b.size()) {
+        (Ok(a), Ok(b)) => a == b || demand(&Pred::Eq(a, b), why, at),
+        _ => false,
     }
 }
 

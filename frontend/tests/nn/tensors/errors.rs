@@ -39,6 +39,8 @@ fn wrong_indices() {
         ("E-NN-096", told(|x| x.i((Ellipsis, Ellipsis)))),
         ("E-NN-096", told(|x| x.i(x))),
         ("E-NN-096", told(|x| x.i(Tensor::scalar(true)))),
+        ("E-NN-090", told(|x| x.i((.., Tensor::from([true, false]))))),
+        ("E-NN-090", told(|x| x.index_put(Tensor::from([true, false, true]), 0.0, false))),
         ("E-NN-097", told(|x| x.i(Index::step(.., -1)))),
         ("E-NN-098", told(|x| x.long().scatter_reduce(0, &x.long(), 1, "avg", true))),
         ("range", told(|x| x.i((Tensor::from([0i64]), Tensor::from([3i64]))))),

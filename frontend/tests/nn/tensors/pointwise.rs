@@ -197,3 +197,39 @@ fn choices_and_bounds() {
 fn element_types_are_promoted() {
     run(promotion());
 }
+
+/// Numbers of all sizes and both signs.
+fn dense() -> Vec<f32> {
+    let size = |e: i32| (0..8).map(move |k| (1.0 + k as f32 * 0.124_7) * 2f32.powi(e));
+    (-32..=30).flat_map(size).flat_map(|x| [x, -x]).collect()
+}
+
+#[test]
+fn digits_are_kept_at_all_sizes() {
+    let all: [(&str, One, fn(f64) -> f64); 13] = [
+        ("expm1", Tensor::expm1, f64::exp_m1),
+        ("log1p", Tensor::log1p, f64::ln_1p),
+        ("exp2", Tensor::exp2, f64::exp2),
+        ("log2", Tensor::log2, f64::log2),
+        ("log10", Tensor::log10, f64::log10),
+        ("asin", Tensor::asin, f64::asin),
+        ("acos", Tensor::acos, f64::acos),
+        ("atan", Tensor::atan, f64::atan),
+        ("sinh", Tensor::sinh, f64::sinh),
+        ("cosh", Tensor::cosh, f64::cosh),
+        ("asinh", Tensor::asinh, f64::asinh),
+        ("acosh", Tensor::acosh, f64::acosh),
+        ("atanh", Tensor::atanh, f64::atanh),
+    ];
+    let x = dense();
+    for (name, f, exact) in all {
+        let got = f(&Tensor::from(x.as_slice())).to_vec();
+        for (x, got) in x.iter().zip(got) {
+            let want = exact(f64::from(*x));
+            let rounded = want as f32;
+            let ulp = f64::from(rounded.abs().next_up() - rounded.abs());
+            let near = (got - want).abs() <= 5.0 * ulp || f64::from(rounded) == got;
+            assert!(near || (want.is_nan() && got.is_nan()), "{name}({x}) is {got}, not {want}");
+        }
+    }
+}

@@ -58,6 +58,9 @@ fn joins() -> Vec<Case> {
         Case::new("chunk", 0.0, |x| x[0].chunks(3, 0)),
         Case::new("chunk.fewer", 0.0, |x| x[0].chunks(4, 0)),
         Case::new("tensor_split", 0.0, |x| x[0].tensor_split(3, 0)),
+        Case::new("hsplit", 0.0, |x| x[0].hsplit(3)),
+        Case::one("block_diag", 0.0, |x| Tensor::block_diag(&[&x[0], &x[1], &x[2]])),
+        Case::one("put", 0.0, |x| x[0].put(&x[1], &x[2], true)),
         Case::new("unbind", 0.0, |x| x[0].unbind(1)),
         Case::one("stack", 0.0, |x| Tensor::stack(&[&x[0], &x[1]], 1)),
         Case::one("cat.promote", 0.0, |x| Tensor::cat(&[&x[0], &x[1]], 0)),
@@ -256,8 +259,73 @@ fn made() -> Vec<Case> {
     ]
 }
 
+fn none() -> Vec<Case> {
+    let nowhere = || Tensor::zeros(0, I64);
+    vec![
+        Case::new("none.shapes", 0.0, move |x| {
+            let x = &x[0];
+            vec![
+                x.flip(&[0, 1]),
+                x.roll(&[1], &[0]),
+                x.repeat((2, 1)),
+                x.t(),
+                x.tril(0),
+                x.diagonal(0, 0, 1),
+                x.reshape((3, 0)),
+                x.repeat_interleave(2, 1),
+                x.diff(1, 0),
+                x.expand((2, 0, 3)),
+                Tensor::cat(&[x, x], 0),
+                x.i((.., 1..)),
+                x.i(nowhere()),
+                x.pad((0, 0, 1, 0), PadMode::Constant(0.0)),
+            ]
+        }),
+        Case::new("none.by_index", 0.0, move |x| {
+            let x = &x[0];
+            vec![
+                x.nonzero(),
+                x.i(x.gt(0)),
+                x.masked_select(&x.gt(0)),
+                x.index_select(1, &Tensor::from([0i64, 2])),
+                x.masked_fill(&x.gt(0), 1),
+                x.take(&nowhere()),
+                x.index_add(1, &Tensor::from([0i64]), &Tensor::zeros((0, 1), F32), 1),
+            ]
+        }),
+        Case::new("none.values", 0.0, |x| {
+            let x = &x[0];
+            vec![
+                x.sum(&[0], false),
+                x.prod(&[0], false),
+                x.all(&[0], false),
+                x.any(&[0], false),
+                x.mean(&[0], false),
+                x.var(&[0], 1, false),
+                x.norm(2.0, &[0], false),
+                x.norm(1.0, &[1], false),
+                x.logsumexp(&[0], false),
+                x.amax(&[1], false),
+                x.argmax(1, false),
+                x.cumsum(0),
+                x.cumprod(0),
+                x.cummax(0).0,
+                x.sort(0, false).0,
+                x.sort(1, false).1,
+                x.topk(2, 1, true).0,
+                x.median_dim(1, false).0,
+                x.softmax(1),
+                x.mm(&Tensor::zeros((3, 2), F32)),
+                x.t().mm(x),
+                x.exp(),
+                x.isin(&Tensor::from([1.0f32])),
+            ]
+        }),
+    ]
+}
+
 pub fn cases() -> Vec<Case> {
-    [views(), by_number(), joins(), indices(), by_index(), in_place(), products(), made()]
+    [views(), by_number(), joins(), indices(), by_index(), in_place(), products(), made(), none()]
         .into_iter()
         .flatten()
         .collect()
@@ -297,6 +365,11 @@ fn matrix_products() {
 #[test]
 fn factories_and_casts() {
     run(made());
+}
+
+#[test]
+fn tensors_without_elements() {
+    run(none());
 }
 
 #[test]

@@ -59,6 +59,10 @@ fn elements_and_reductions() {
         ("median", |x| x.median_dim(1, false).0),
         ("median.all", |x| x.median()),
         ("kthvalue", |x| x.kthvalue(2, 1, true).0),
+        ("quantile", |x| x.quantile(0.3, 1, false)),
+        ("cov", |x| x.cov(1)),
+        ("block_diag", |x| Tensor::block_diag(&[x, &x.t()])),
+        ("isin", |x| x.round().isin(&Tensor::from([0.0f32, 1.0]))),
         ("diff", |x| x.diff(2, 1)),
         ("searchsorted", |x| x.i(0).sort(0, false).0.searchsorted(x, false)),
     ]);

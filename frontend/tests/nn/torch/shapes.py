@@ -28,6 +28,9 @@ case("split.sizes", [x], lambda x: x.split([1, 3], 2))
 case("chunk", [v], lambda x: x.chunk(3))
 case("chunk.fewer", [v], lambda x: x.chunk(4))
 case("tensor_split", [v], lambda x: x.tensor_split(3))
+case("hsplit", [sq], lambda x: x.hsplit(3))
+case("block_diag", [sq, T([7, 8]), T(9)], torch.block_diag)
+case("put", [sq, T([0, 8, 0]), T([5, 6, 7])], lambda x, i, v: x.put(i, v, accumulate=True))
 case("unbind", [x], lambda x: x.unbind(1))
 case("stack", [T([1, 2]), T([3, 4])], lambda a, b: torch.stack([a, b], 1))
 case("cat.promote", [T([1, 2]), T([0.5])], lambda a, b: torch.cat([a, b]))
@@ -158,3 +161,16 @@ case("factories", [], lambda: [
 case("like", [sq], lambda x: [torch.full_like(x, 7), torch.zeros_like(x), torch.ones_like(x), x.new_zeros(2), x.new_ones((1, 2)), x.new_full((2,), 3)])
 case("vander", [T([1.0, 2.0, 3.0])], lambda x: [torch.vander(x, 4), torch.vander(x, 2, True)])
 case("casts", [T([-1.5, 0.0, 2.75])], lambda x: [x.double(), x.half(), x.bfloat16(), x.long(), x.int(), x.short(), x.char(), x.bool(), x.abs().byte()])
+
+# nothing
+none, nowhere = torch.zeros(0, 3), T([], dtype=torch.int64)
+case("none.shapes", [none], lambda x: [
+    x.flip(0, 1), x.roll(1, 0), x.repeat(2, 1), x.t(), x.tril(), x.diagonal(), x.reshape(3, 0), x.repeat_interleave(2, 1),
+    x.diff(dim=0), x.expand(2, 0, 3), torch.cat([x, x]), x[:, 1:], x[nowhere], F.pad(x, (0, 0, 1, 0))])
+case("none.by_index", [none], lambda x: [
+    x.nonzero(), x[x > 0], x.masked_select(x > 0), x.index_select(1, T([0, 2])), x.masked_fill(x > 0, 1), x.take(nowhere),
+    x.index_add(1, T([0]), torch.zeros(0, 1))])
+case("none.values", [none], lambda x: [
+    x.sum(0), x.prod(0), x.all(0), x.any(0), x.mean(0), x.var(0), x.norm(2, dim=0), x.norm(1, dim=1), x.logsumexp(0), x.amax(1),
+    x.argmax(1), x.cumsum(0), x.cumprod(0), x.cummax(0)[0], x.sort(0)[0], x.sort(1)[1], x.topk(2, 1)[0], x.median(1)[0],
+    x.softmax(1), x.mm(torch.zeros(3, 2)), x.t().mm(x), x.exp(), torch.isin(x, T([1.0]))])

@@ -17,6 +17,11 @@ def rounded(f):
     return lambda *x: f(*[t.double() if t.dtype == f32 else t for t in x]).float()
 
 
+def once(f):
+    """Computed in f32 and rounded once, where PyTorch's own bf16 is of several roundings."""
+    return lambda x: f(x.float()).to(bf16)
+
+
 LINE = [-inf, -90.0, -5.5, -2.5, -1.0, -0.75, -0.5, -1e-4, -0.0, 1e-6, 0.3, 0.5, 0.999, 1.0, 1.5, 3.0, 20.5, inf, nan]
 line = T(LINE)
 
@@ -27,7 +32,7 @@ for name in FUNCTIONS:
     f = getattr(torch, name)
     case(f"{name}.f32", [line], rounded(f))
     case(f"{name}.f64", [line[1:-2].double()], f)
-    case(f"{name}.bf16", [T([-3.0, -0.7, 0.01, 0.4, 2.0], dtype=bf16)], f)
+    case(f"{name}.bf16", [T([-3.0, -0.7, 0.01, 0.4, 2.0], dtype=bf16)], once(f) if name == "logit" else f)
     case(f"{name}.i64", [T([-1, 0, 1, 2])], f)
 for name in "abs neg sign sgn floor ceil round trunc frac square positive".split():
     f = getattr(torch, name)
@@ -51,7 +56,7 @@ ACTIVATIONS = {
 finite = line[1:-2]
 for name, f in ACTIVATIONS.items():
     case(f"{name}.f32", [finite], rounded(f))
-    case(f"{name}.bf16", [finite.to(bf16)], f)
+    case(f"{name}.bf16", [finite.to(bf16)], once(f) if name == "tanhshrink" else f)
 case("relu6.i64", [T([-2, 3, 9])], F.relu6)
 case("hardtanh.i64", [T([-2, 3, 9])], lambda x: F.hardtanh(x, -1, 5))
 case("prelu.one", [finite, T([0.3])], F.prelu)
@@ -185,6 +190,14 @@ case("median", [m], torch.median)
 case("median.even", [m], lambda x: torch.median(x, 2))
 case("median.nan", [z], lambda x: torch.median(x, 1, keepdim=True))
 case("median.i64", [T([[3, -1, 0], [2, 9, 5]])], lambda x: torch.median(x, 1))
+case("quantile", [m], lambda x: torch.quantile(x, 0.3, 1))
+case("quantile.keep", [z], lambda x: torch.quantile(x, 0.5, 1, keepdim=True))
+case("trapezoid", [m], lambda x: torch.trapezoid(x, dx=0.5, dim=1))
+case("cov", [m[0]], torch.cov)
+case("corrcoef", [m[0]], torch.corrcoef)
+case("isin", [n, T([2, 0])], torch.isin)
+case("rsub", [T([1, 2]), T([5.0, 7.0])], torch.rsub)
+case("float_power", [T([2, 3]), T([-1, 2])], torch.float_power)
 case("cumsum", [m], lambda x: x.cumsum(1))
 case("cumsum.bool", [no], lambda x: x.cumsum(0))
 case("cumprod", [m], lambda x: x.cumprod(-1))
