@@ -7,7 +7,6 @@ use super::random::Stream;
 use super::tensor::Tensor;
 use std::panic::Location;
 use tgc_ir::diag::Diag;
-use tgc_ir::tensor::Tensor as Data;
 use tgc_ir::types::DType;
 
 fn filled(shape: &[usize], f: impl Fn(usize) -> f64) -> Tensor {

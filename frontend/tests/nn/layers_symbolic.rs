@@ -180,7 +180,7 @@ fn dropouts_keep_the_mean() {
 #[test]
 fn recurrent_layers_run_over_a_symbolic_length() {
     manual_seed(4);
-    let m = LSTM::new(3, 4).num_layers(2).bidirectional();
+    let m = LSTM::new(3, 4).num_layers(2).bidirectional(true);
     m.eval();
     let run = |m: &LSTM, x: &Tensor| {
         let (y, (h, c)) = m.forward(x, None);

@@ -3,7 +3,6 @@
 use super::rnn_cell::{Gates, Kind, RnnNonlinearity};
 use crate::nn::control::scan;
 use crate::nn::ops::functional::{self, At, any_failed, refuse};
-use crate::nn::ops::shape::sliced;
 use crate::nn::{Module, Tensor, Training, Visitor, enter};
 
 /// Layers and directions of one kind.
@@ -87,7 +86,7 @@ impl Stack {
             let zeros = Tensor::zeros((self.cells.len(), x.size(1), self.sizes[1]), x.dtype());
             states = vec![zeros; self.kind.states()];
         }
-        let (y, ends) = self.layers(&x, &states, at);
+        let (y, ends) = self.layers(&x, &states);
         let drop_batch = |t: Tensor| if lone && !t.failed() { functional::squeezed(&t, 1) } else { t };
         let y = if swapped { y.transpose(0, 1) } else { drop_batch(y) };
         (y, ends.into_iter().map(drop_batch).collect())
@@ -95,7 +94,7 @@ impl Stack {
 
     /// Over x [time, batch, input].
     #[track_caller]
-    fn layers(&self, x: &Tensor, states: &[Tensor], at: At) -> (Tensor, Vec<Tensor>) {
+    fn layers(&self, x: &Tensor, states: &[Tensor]) -> (Tensor, Vec<Tensor>) {
         let mut ends: Vec<Vec<Tensor>> = vec![Vec::new(); states.len()];
         let mut x = x.clone();
         for layer in 0..self.layers {
@@ -106,7 +105,7 @@ impl Stack {
                 for s in states {
                     first.push(s.select(0, cell));
                 }
-                let (last, y) = self.over(&self.cells[cell], first, &x, direction == 1, at);
+                let (last, y) = self.over(&self.cells[cell], first, &x, direction == 1);
                 last.iter().zip(&mut ends).for_each(|(s, all)| all.push(s.unsqueeze(0)));
                 sides.push(y);
             }
@@ -122,8 +121,8 @@ impl Stack {
         (x, all)
     }
 
-    /// One layer in one direction: the last states, and the outputs of all times in order. Steps are written one after
-    /// another, so that their number must be known.
+    /// One layer in one direction: the last states, and the outputs of all times in order. As many steps as are known are
+    /// written one after another, others are a scan.
     #[track_caller]
     fn over(
         &self,
@@ -131,14 +130,12 @@ impl Stack {
         mut states: Vec<Tensor>,
         x: &Tensor,
         backwards: bool,
-        at: At,
     ) -> (Vec<Tensor>, Tensor) {
         let length = x.size(0);
         // all inputs at once: one product for all times
         let inputs = cell.of_input(x);
         let Some(n) = length.as_known().filter(|n| *n > 0) else {
-            let turned = |t: &Tensor| sliced(t, 0, length - 1, length, -1, at);
-            let order = |t: Tensor| if backwards { turned(&t) } else { t };
+            let order = |t: Tensor| if backwards { t.flip(&[0]) } else { t };
             let (states, outputs) = scan(states, &order(inputs), |states: Vec<Tensor>, x| {
                 let states = self.kind.step(&states, &x, &cell.of_hidden(&states[0]));
                 let y = states[0].clone();

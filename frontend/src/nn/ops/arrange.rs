@@ -303,7 +303,7 @@ impl Tensor {
 
 /// The constant around a tensor; known negative amounts cut.
 #[track_caller]
-fn bordered(x: &Tensor, sides: &[(usize, Dim, Dim)], value: f64, at: At) -> Tensor {
+pub(crate) fn bordered(x: &Tensor, sides: &[(usize, Dim, Dim)], value: f64, at: At) -> Tensor {
     let rank = x.dim();
     let (mut before, mut after) = (vec![Dim::from(0); rank], vec![Dim::from(0); rank]);
     let mut y = x.clone();
