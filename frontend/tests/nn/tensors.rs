@@ -1,5 +1,6 @@
 //! Operations of tensors against PyTorch's figures, eagerly and traced.
 
+mod aliases;
 mod errors;
 mod pointwise;
 mod reduce;

@@ -206,7 +206,8 @@ fn dense() -> Vec<f32> {
 
 #[test]
 fn digits_are_kept_at_all_sizes() {
-    let all: [(&str, One, fn(f64) -> f64); 13] = [
+    type Exact = fn(f64) -> f64;
+    let all: [(&str, One, Exact); 13] = [
         ("expm1", Tensor::expm1, f64::exp_m1),
         ("log1p", Tensor::log1p, f64::ln_1p),
         ("exp2", Tensor::exp2, f64::exp2),
