@@ -130,7 +130,7 @@ fn errors_say_what_is_wanted() {
     let m = Conv2d::new(4, 2, 3).padding(Padding::Same).stride(2);
     holds(&told(&m, |m, x| m.forward(&x)), &["E-NN-086", "stride 1"]);
     let m = ReflectionPad2d::new(6);
-    holds(&told(&m, |m, x| m.forward(&x)), &["E-NN-088", "at most 5"]);
+    holds(&told(&m, |m, x| m.forward(&x)), &["E-NN-090", "shorter than the axis"]);
     let m = BatchNorm2d::new(4);
     m.eval();
     holds(&told(&m, |m, x| m.forward(&x.select(0, 0))), &["E-NN-090", "rank 4"]);
