@@ -112,7 +112,6 @@ impl Case {
         let fixed: Vec<String> = options.constants.into_iter().map(|c| c.name).collect();
         Ok(if fixed.is_empty() { Outcome::Pass } else { Outcome::PassFixed(fixed.join(" ")) })
     }
-
 }
 
 /// A published network with made-up weights: `light_NAME.onnx` with `light_NAME_output_0.pb` beside it. There is no stored

@@ -50,7 +50,8 @@ impl Want {
             }
             Want::Bounded(want, relative) => {
                 for (n, (g, w)) in got.iter().zip(want).enumerate() {
-                    let scale = |(v, b): (f64, &f64)| b + if g.dtype.is_float() { relative * v.abs() } else { 0.0 };
+                    let scale =
+                        |(v, b): (f64, &f64)| b + if g.dtype.is_float() { relative * v.abs() } else { 0.0 };
                     let bound: Vec<f64> = w.tensor.to_f64().into_iter().zip(&w.bound).map(scale).collect();
                     within(g, &w.tensor, &bound).map_err(|e| format!("output {n}: {e}"))?;
                 }
@@ -78,7 +79,9 @@ pub fn suite() -> Vec<Job> {
     let mut jobs = Vec::new();
     for (n, line) in include_str!("../conformance/suite.tsv").lines().enumerate() {
         let mut parts = line.split('\t').map(str::to_string);
-        let (Some(kind), Some(name), Some(tier)) = (parts.next(), parts.next(), parts.next()) else { continue };
+        let (Some(kind), Some(name), Some(tier)) = (parts.next(), parts.next(), parts.next()) else {
+            continue;
+        };
         let core = if tier.starts_with("A ") { DEFAULT } else { 0 };
         let job = |kind: &str, opsets: Vec<i64>, core, load| Job {
             group: "suite",
@@ -147,16 +150,23 @@ fn case(folder: &Path, how: Symbols) -> Result<Ready, String> {
 fn ready(module: Module, given: Vec<Tensor>, want: Want) -> Result<Ready, String> {
     let (entry, e) = module.entries.first().ok_or("no entry")?;
     let (entry, names) = (entry.clone(), input_names(&e.body));
-    let outputs = e.body.outputs().iter().map(|o| o.name.to_string()).collect();
+    let outputs = output_names(&e.body);
     Ok(Ready { inputs: names.into_iter().zip(given).collect(), outputs, entry, want, module })
 }
 
+/// Names as the exporter gives them: those that have none are counted.
 fn input_names(g: &Graph) -> Vec<String> {
-    let name = |id: &NodeId| match g.op_of(*id) {
+    let name = |(n, id): (usize, &NodeId)| match g.op_of(*id) {
+        Some(Op::Input(i)) if i.name.is_empty() => Some(format!("input_{n}")),
         Some(Op::Input(i)) => Some(i.name.clone()),
         _ => None,
     };
-    g.inputs().iter().filter_map(name).collect()
+    g.inputs().iter().enumerate().filter_map(name).collect()
+}
+
+fn output_names(g: &Graph) -> Vec<String> {
+    let names = g.outputs().iter().enumerate();
+    names.map(|(n, o)| if o.name.is_empty() { format!("output_{n}") } else { o.name.to_string() }).collect()
 }
 
 /// A published network with made-up weights, whose output does not depend on the input.
@@ -165,7 +175,8 @@ fn light(suite: &Path, name: &str) -> Result<Ready, String> {
     let file = std::fs::read(at(format!("{name}.onnx"))).map_err(|e| e.to_string())?;
     let options = ImportOptions::default();
     let module = import_bytes(file.into(), None, &options).map_err(|d| words(&d))?.module;
-    let want = tgc::frontend::onnx::tensor_file(&at(format!("{name}_output_0.pb"))).map_err(|d| words(&[d]))?.1;
+    let want =
+        tgc::frontend::onnx::tensor_file(&at(format!("{name}_output_0.pb"))).map_err(|d| words(&[d]))?.1;
     let g = &module.entries["main"].body;
     let one = |id: &NodeId| {
         let t = g.ty(Value { node: *id, result: 0 })?;
@@ -180,7 +191,11 @@ fn light(suite: &Path, name: &str) -> Result<Ready, String> {
 
 /// Models with their golden outputs: name of the golden data, file, and the tolerance of each output.
 const MODELS: &[(&str, &str, &[(f64, f64)])] = &[
-    ("magika-1.0.3/model_standard_v3_3", "magika-1.0.3/magika/models/standard_v3_3/model.onnx", &[(1e-4, 1e-6)]),
+    (
+        "magika-1.0.3/model_standard_v3_3",
+        "magika-1.0.3/magika/models/standard_v3_3/model.onnx",
+        &[(1e-4, 1e-6)],
+    ),
     (
         "rapidocr_onnxruntime-1.4.4/ch_ppocr_mobile_v2.0_cls_infer",
         "rapidocr-onnxruntime-1.4.4/rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx",
@@ -225,7 +240,7 @@ pub fn fixtures() -> Vec<Job> {
         if !matches!(f.kind, walk::Kind::Op | walk::Kind::Text) {
             continue;
         }
-        for (n, opset) in [DEFAULT, OTHERS[0], OTHERS[2]].into_iter().enumerate() {
+        for opset in [DEFAULT, OTHERS[0], OTHERS[2]] {
             let (Ok(runs), name) = (fixture_runs(&f.path), f.test_name()) else { continue };
             for i in 0..runs {
                 let path = f.path.clone();
@@ -234,9 +249,9 @@ pub fn fixtures() -> Vec<Job> {
                     kind: "fixture".into(),
                     name: format!("{name} run {i}"),
                     opsets: vec![opset],
-                    core: if n == 0 { opset } else { 0 },
+                    core: 0,
                     load: Arc::new(move || fixture(&path, i)),
-                        });
+                });
             }
         }
     }
@@ -245,7 +260,8 @@ pub fn fixtures() -> Vec<Job> {
 
 fn read(path: &PathBuf) -> Result<(Module, Vec<execute::Run>), String> {
     let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
-    let kind = if path.parent().is_some_and(|p| p.ends_with("ops")) { walk::Kind::Op } else { walk::Kind::Text };
+    let kind =
+        if path.parent().is_some_and(|p| p.ends_with("ops")) { walk::Kind::Op } else { walk::Kind::Text };
     let (h, body) = header::read(&text, kind)?;
     let module = tgc::ir::text::parse_module(body, &|_| None).map_err(|d| words(&d))?;
     let mut runs = Vec::new();
@@ -267,7 +283,7 @@ fn fixture(path: &PathBuf, run: usize) -> Result<Ready, String> {
     let run = runs.swap_remove(run);
     let want = run_bounded(&module, &run.entry, &run.inputs).map_err(|d| d.to_string())?;
     let body = &module.entries[&run.entry].body;
-    let outputs = body.outputs().iter().map(|o| o.name.to_string()).collect();
+    let outputs = output_names(body);
     let inputs = input_names(body).into_iter().zip(run.inputs).collect();
     Ok(Ready { inputs, outputs, entry: run.entry, want: Want::Bounded(want, 1e-5), module })
 }

@@ -7,6 +7,7 @@ use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use tgc::codegen::onnx::{self, ExportOptions};
+use tgc::ir::graph::Value;
 use tgc::ir::tensor::{Data, Tensor};
 use tgc::ir::types::DType;
 
@@ -14,6 +15,7 @@ const NUMPY: &[(DType, &str)] = &[
     (DType::F64, "float64"),
     (DType::F32, "float32"),
     (DType::F16, "float16"),
+    (DType::BF16, "bfloat16"),
     (DType::I64, "int64"),
     (DType::I32, "int32"),
     (DType::I16, "int16"),
@@ -35,7 +37,8 @@ struct Asked {
 
 /// Exports all jobs on one thread while the process works on what is there.
 pub fn run_all(jobs: Vec<Job>) -> Result<Vec<Outcome>, String> {
-    let scratch = crate::root().join("target/tmp").join(format!("export-{}-{}", std::process::id(), jobs.len()));
+    let scratch =
+        crate::root().join("target/tmp").join(format!("export-{}-{}", std::process::id(), jobs.len()));
     std::fs::create_dir_all(&scratch).map_err(|e| e.to_string())?;
     let mut child = Command::new(crate::prepared("venv/bin/python"))
         .arg(crate::root().join("tests/export/worker.py"))
@@ -49,7 +52,8 @@ pub fn run_all(jobs: Vec<Job>) -> Result<Vec<Outcome>, String> {
     let found = std::thread::scope(|s| {
         let folder = &scratch;
         s.spawn(move || {
-            let all = jobs.into_iter().flat_map(|j| j.opsets.clone().into_iter().map(move |o| (j.clone(), o)));
+            let all =
+                jobs.into_iter().flat_map(|j| j.opsets.clone().into_iter().map(move |o| (j.clone(), o)));
             for (n, (job, opset)) in all.enumerate() {
                 let stem = folder.join(n.to_string()).display().to_string();
                 let line = written(&job, opset, &stem);
@@ -107,15 +111,21 @@ fn written(job: &Job, opset: i64, stem: &str) -> Result<(String, Want), (&'stati
         std::fs::write(&path, t.data.bytes()).map_err(io)?;
         inputs.push(serde_json::json!({ "name": name, "dtype": dtype, "shape": t.shape, "path": path }));
     }
+    let types = |g: &tgc::ir::graph::Graph, v| g.ty(v).is_some_and(|t| t.dtype == DType::BF16);
+    let body = &ready.module.entries[&ready.entry].body;
+    let bf16 = body.inputs().iter().any(|&node| types(body, Value { node, result: 0 }))
+        || body.outputs().iter().any(|o| types(body, o.value));
     let line = serde_json::json!({
-        "model": model, "large": large, "inputs": inputs, "outputs": ready.outputs, "stem": stem,
+        "model": model, "large": large, "bf16": bf16, "inputs": inputs, "outputs": ready.outputs, "stem": stem,
     });
     Ok((line.to_string(), ready.want))
 }
 
 /// The outputs that the process found against those that are right.
 fn judged(stem: &str, want: &Want, said: &str) -> (&'static str, String) {
-    let Ok(said) = serde_json::from_str::<serde_json::Value>(said) else { return ("answer", said.to_string()) };
+    let Ok(said) = serde_json::from_str::<serde_json::Value>(said) else {
+        return ("answer", said.to_string());
+    };
     let status = said["status"].as_str().unwrap_or_default();
     if status != "ran" {
         let known = ["checker", "kernel", "load", "run", "inputs"];
@@ -124,8 +134,13 @@ fn judged(stem: &str, want: &Want, said: &str) -> (&'static str, String) {
     }
     let mut got = Vec::new();
     for k in 0..said["shapes"].as_array().map_or(0, Vec::len) {
-        let shape: Vec<usize> =
-            said["shapes"][k].as_array().into_iter().flatten().filter_map(|d| d.as_u64()).map(|d| d as usize).collect();
+        let shape: Vec<usize> = said["shapes"][k]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|d| d.as_u64())
+            .map(|d| d as usize)
+            .collect();
         let dtype = NUMPY.iter().find(|n| Some(n.1) == said["dtypes"][k].as_str()).map(|n| n.0);
         let bytes = std::fs::read(format!("{stem}.out{k}")).unwrap_or_default();
         let t = dtype.and_then(|d| Tensor::from_bytes(d, &shape, Data::new(bytes)));

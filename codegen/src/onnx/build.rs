@@ -47,6 +47,17 @@ impl Names {
     }
 }
 
+/// How a value was made.
+#[derive(Clone)]
+pub(super) enum Made {
+    /// `a < b`.
+    Less(Val, Val),
+    /// The greater of a value and a limit.
+    Limited(Val, Val),
+    /// An integer of 8 bits as one of 32, less a zero point of its type and of rank 0.
+    Widened(Val, Option<Val>),
+}
+
 /// An axis of an input, from which sizes are read.
 pub(super) struct Source {
     /// The input.
@@ -65,6 +76,8 @@ pub(super) struct Cx<'m> {
     /// Names that symbols get in the file, where these are not their own.
     pub(super) renamed: BTreeMap<String, String>,
     pub(super) sources: Vec<Source>,
+    /// Names of the model's outputs.
+    pub(super) outputs: Vec<String>,
     /// Sizes that are values already (`i64[1]`), in this branch.
     pub(super) sizes: BTreeMap<Dim, Val>,
     pub(super) nodes: Vec<NodeProto>,
@@ -76,6 +89,10 @@ pub(super) struct Cx<'m> {
     /// Names of values.
     pub(super) names: Names,
     node_names: Names,
+    /// How values were made, as far as forms of several nodes ask for it.
+    pub(super) made: BTreeMap<String, Made>,
+    /// Types of values of the tensor graph.
+    pub(super) types: BTreeMap<String, Type>,
     weights: BTreeMap<String, Val>,
     constants: BTreeMap<(DType, Vec<usize>, Vec<u8>), Val>,
     small: BTreeMap<String, Tensor>,
@@ -101,6 +118,7 @@ impl<'m> Cx<'m> {
             symbols,
             renamed: BTreeMap::new(),
             sources: Vec::new(),
+            outputs: Vec::new(),
             sizes: BTreeMap::new(),
             nodes: Vec::new(),
             initializers: Vec::new(),
@@ -109,6 +127,8 @@ impl<'m> Cx<'m> {
             stem: String::new(),
             names: Names::default(),
             node_names: Names::default(),
+            made: BTreeMap::new(),
+            types: BTreeMap::new(),
             weights: BTreeMap::new(),
             constants: BTreeMap::new(),
             small: BTreeMap::new(),
@@ -130,7 +150,7 @@ impl<'m> Cx<'m> {
     ) -> Vec<Val> {
         let stem = if self.stem.is_empty() {
             op.to_string()
-        } else if self.stem.contains(op) {
+        } else if self.stem.to_lowercase().contains(&op.to_lowercase()) {
             self.stem.clone()
         } else {
             format!("{}/{op}", self.stem)
@@ -207,11 +227,35 @@ impl<'m> Cx<'m> {
         if v.dtype == to {
             return v.clone();
         }
-        if let Some(t) = self.small.get(&v.name) {
+        let result = if let Some(t) = self.small.get(&v.name) {
             let t = Tensor::from_scalars(to, &t.shape, t.scalars().map(|s| cast(to, s)).collect::<Vec<_>>());
-            return self.constant(&t, &v.name);
+            self.constant(&t, &v.name)
+        } else {
+            let v = self.limited(v, to);
+            self.node("Cast", &[&v], vec![int("to", i64::from(types::code(to).0 as i32))], to)
+        };
+        if matches!(v.dtype, DType::I8 | DType::U8) && to == DType::I32 {
+            self.made.insert(result.name.clone(), Made::Widened(v.clone(), None));
         }
-        self.node("Cast", &[v], vec![int("to", i64::from(types::code(to).0 as i32))], to)
+        result
+    }
+
+    /// A float that is to become a narrow integer, within that one's range: ONNX says nothing of others.
+    fn limited(&mut self, v: &Val, to: DType) -> Val {
+        if !v.dtype.is_float() || !to.is_int() || to.bits() > 16 {
+            return v.clone();
+        }
+        // narrower floats do not hold the limits
+        let v = if v.dtype == DType::F64 { v.clone() } else { self.cast(v, DType::F32) };
+        let [low, high] = [false, true].map(|greatest| Scalar::extreme(to, greatest).as_f64());
+        let (low, high) = (self.num(v.dtype, low), self.num(v.dtype, high));
+        self.node("Clip", &[&v, &low, &high], Vec::new(), v.dtype)
+    }
+
+    /// Number of axes, where it is known.
+    pub(super) fn rank(&self, v: &Val) -> Option<usize> {
+        let constant = self.small.get(&v.name).map(|t| t.shape.len());
+        constant.or_else(|| self.types.get(&v.name).map(Type::rank))
     }
 
     /// A tensor as an initializer; equal small ones are one.

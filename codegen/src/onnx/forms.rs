@@ -47,7 +47,7 @@ pub(super) fn form(cx: &mut Cx<'_>, n: &Node<'_>) -> Form {
         Op::ReduceMean(r) => sums::mean(cx, n, r),
         Op::ArgMax(a) => sums::arg_max(cx, n, a),
         Op::CumSum(c) => sums::cum_sum(cx, n, c),
-        Op::Matmul(_) => one(cx.typed1("MatMul", &both(n), Vec::new(), n.outs[0].dtype)),
+        Op::Matmul(_) => quant::matmul(cx, n),
         Op::Conv(c) => windows::conv(cx, n, c),
         Op::MaxPool(p) => windows::max_pool(cx, n, p),
         Op::AvgPool(p) => windows::avg_pool(cx, n, p),

@@ -28,62 +28,82 @@ type Env = BTreeMap<Value, Option<Val>>;
 /// Declares the inputs and writes the nodes of an entry. Gives its inputs and outputs.
 pub(super) fn entry(cx: &mut Cx<'_>, entry: &Entry) -> (Vec<ValueInfoProto>, Vec<ValueInfoProto>) {
     let g = &entry.body;
-    let mut env = Env::new();
-    let mut inputs = Vec::new();
-    for id in g.inputs() {
+    let (inputs, given) = inputs(cx, g);
+    cx.outputs = output_names(g);
+    for (name, o) in cx.outputs.clone().iter().zip(g.outputs()) {
+        let same = given.iter().any(|v| v.name == *name) && g.inputs().contains(&o.value.node);
+        if !cx.names.take(name) && !same {
+            cx.at = Loc::default();
+            let m = format!("output `{name}` has the name of an input or of another output");
+            cx.blockers.push(cx.fail("E-EXP-001", m).help("rename one of them"));
+        }
+    }
+    let found = match &entry.variants[..] {
+        [] => body(cx, g, environment(g, &given), true),
+        variants => match chosen(cx, variants, g, &given) {
+            Ok(v) => v.into_iter().map(Some).collect(),
+            Err(d) => {
+                cx.blockers.push(d);
+                Vec::new()
+            }
+        },
+    };
+    let mut outputs = Vec::new();
+    for ((name, o), v) in cx.outputs.clone().iter().zip(g.outputs()).zip(found) {
+        if let Some(v) = v.filter(|v| v.name != *name) {
+            named_copy(cx, &v, name);
+        }
+        outputs.extend(g.ty(o.value).map(|ty| cx.value_info(name, ty)));
+    }
+    cx.nodes = prune(std::mem::take(&mut cx.nodes), &outputs);
+    let mut used: BTreeSet<String> = inputs.iter().chain(&outputs).filter_map(|v| v.name.clone()).collect();
+    cx.nodes.iter().for_each(|n| reads(n, &mut used));
+    cx.initializers.retain(|t| t.name.as_ref().is_some_and(|n| used.contains(n)));
+    (inputs, outputs)
+}
+
+/// Declares the inputs, with the defaults that they have.
+fn inputs(cx: &mut Cx<'_>, g: &Graph) -> (Vec<ValueInfoProto>, Vec<Val>) {
+    let (mut declared, mut given) = (Vec::new(), Vec::new());
+    for (i, id) in g.inputs().iter().enumerate() {
         let (Some(Op::Input(input)), Some(ty)) = (g.op_of(*id), g.ty(Value { node: *id, result: 0 })) else {
             continue;
         };
         cx.at = g.loc(*id);
-        if !cx.names.take(&input.name) {
-            let m = format!("two inputs are called `{}`", input.name);
-            cx.blockers.push(cx.fail("E-EXP-001", m));
+        let name = if input.name.is_empty() { format!("input_{i}") } else { input.name.clone() };
+        if !cx.names.take(&name) {
+            let m = format!("two inputs are called `{name}`");
+            cx.blockers.push(cx.fail("E-EXP-001", m).help("rename one of them"));
         }
         if let Err(d) = cx.storable(ty.dtype) {
             cx.blockers.push(d);
         }
-        let v = Val { name: input.name.clone(), dtype: ty.dtype };
+        let v = Val { name, dtype: ty.dtype };
         for (axis, size) in ty.shape.iter().enumerate() {
             cx.sources.push(Source { input: v.clone(), axis, size: size.clone() });
         }
-        inputs.push(cx.input_info(&v.name, ty));
-        env.insert(Value { node: *id, result: 0 }, Some(v));
-    }
-    for o in g.outputs() {
-        if !cx.names.take(&o.name) && !inputs.iter().any(|i| i.name.as_deref() == Some(&*o.name)) {
-            cx.at = Loc::default();
-            cx.blockers.push(cx.fail("E-EXP-001", format!("two outputs are called `{}`", o.name)));
-        }
-    }
-    for id in g.inputs() {
-        if let Some(Op::Input(tgc_ir::ops::Input { name, default: Some(w), .. })) = g.op_of(*id)
-            && let Err(d) = cx.default(name, w)
+        cx.types.insert(v.name.clone(), ty.clone());
+        declared.push(cx.input_info(&v.name, ty));
+        if let Some(w) = &input.default
+            && let Err(d) = cx.default(&v.name, w)
         {
             cx.blockers.push(d);
         }
+        given.push(v);
     }
-    let found = match &entry.variants[..] {
-        [] => body(cx, g, env, true),
-        variants => {
-            let given: Vec<Val> = env.into_values().flatten().collect();
-            match chosen(cx, variants, g, &given) {
-                Ok(v) => v.into_iter().map(Some).collect(),
-                Err(d) => {
-                    cx.blockers.push(d);
-                    Vec::new()
-                }
-            }
-        }
+    (declared, given)
+}
+
+fn output_names(g: &Graph) -> Vec<String> {
+    let name = |(i, o): (usize, &tgc_ir::graph::Output)| {
+        if o.name.is_empty() { format!("output_{i}") } else { o.name.to_string() }
     };
-    let outputs = g.outputs().iter().zip(found).filter_map(|(o, v)| {
-        let ty = g.ty(o.value)?;
-        if let Some(v) = v.filter(|v| v.name != *o.name) {
-            named_copy(cx, &v, &o.name);
-        }
-        Some(cx.value_info(&o.name, ty))
-    });
-    let outputs = outputs.collect();
-    (inputs, outputs)
+    g.outputs().iter().enumerate().map(name).collect()
+}
+
+fn environment(g: &Graph, given: &[Val]) -> Env {
+    let inputs = g.inputs().iter().map(|id| Value { node: *id, result: 0 });
+    inputs.zip(given.iter().cloned().map(Some)).collect()
 }
 
 /// The results of the first variant whose condition holds, else of the body. A case that cannot run has no form in ONNX, and is
@@ -141,6 +161,9 @@ fn body(cx: &mut Cx<'_>, g: &Graph, mut env: Env, top: bool) -> Vec<Option<Val>>
                     if top {
                         name_outputs(cx, g, id, &mut v, before);
                     }
+                    for (v, f) in v.iter().zip(&node.results) {
+                        cx.types.insert(v.name.clone(), f.ty.clone());
+                    }
                     Some(v)
                 }
                 Err(d) => {
@@ -174,15 +197,41 @@ fn live(g: &Graph) -> BTreeSet<NodeId> {
 fn name_outputs(cx: &mut Cx<'_>, g: &Graph, id: NodeId, found: &mut [Val], before: usize) {
     for (i, v) in found.iter_mut().enumerate() {
         let value = Value { node: id, result: i as u32 };
-        let Some(o) = g.outputs().iter().find(|o| o.value == value) else { continue };
-        let is_input = cx.sources.iter().any(|s| s.input.name == *o.name);
+        let Some(at) = g.outputs().iter().position(|o| o.value == value) else { continue };
+        let name = cx.outputs[at].clone();
         let Some(new) = cx.nodes.get_mut(before..) else { continue };
-        if is_input || !new.iter().any(|n| n.output.contains(&v.name)) {
+        if !new.iter().any(|n| n.output.contains(&v.name)) {
             continue;
         }
-        new.iter_mut().for_each(|n| rename(n, &v.name, &o.name));
-        cx.sizes.values_mut().filter(|s| s.name == v.name).for_each(|s| s.name = o.name.to_string());
-        v.name = o.name.to_string();
+        new.iter_mut().for_each(|n| rename(n, &v.name, &name));
+        cx.sizes.values_mut().filter(|s| s.name == v.name).for_each(|s| s.name = name.clone());
+        if let Some(m) = cx.made.remove(&v.name) {
+            cx.made.insert(name.clone(), m);
+        }
+        v.name = name;
+    }
+}
+
+/// Takes out nodes whose results nobody reads.
+fn prune(nodes: Vec<NodeProto>, outputs: &[ValueInfoProto]) -> Vec<NodeProto> {
+    let mut used: BTreeSet<String> = outputs.iter().filter_map(|o| o.name.clone()).collect();
+    let mut kept: Vec<NodeProto> = Vec::with_capacity(nodes.len());
+    for n in nodes.into_iter().rev() {
+        if n.output.iter().any(|o| used.contains(o)) {
+            reads(&n, &mut used);
+            kept.push(n);
+        }
+    }
+    kept.reverse();
+    kept
+}
+
+/// Everything a node reads, in its branches too.
+pub(super) fn reads(n: &NodeProto, used: &mut BTreeSet<String>) {
+    used.extend(n.input.iter().cloned());
+    for g in n.attribute.iter().filter_map(|a| a.g.as_ref()) {
+        used.extend(g.output.iter().filter_map(|o| o.name.clone()));
+        g.node.iter().for_each(|n| reads(n, used));
     }
 }
 
@@ -235,8 +284,7 @@ fn one(cx: &mut Cx<'_>, n: &Node<'_>) -> Result<Vec<Val>, Diag> {
 
 /// Writes a region in place, with these values as its inputs.
 pub(super) fn inline(cx: &mut Cx<'_>, g: &Graph, ins: &[Val]) -> Result<Vec<Val>, Diag> {
-    let inputs = g.inputs().iter().map(|id| Value { node: *id, result: 0 });
-    let env = inputs.zip(ins.iter().cloned().map(Some)).collect();
+    let env = environment(g, ins);
     let known = cx.blockers.len();
     let found: Option<Vec<Val>> = body(cx, g, env, false).into_iter().collect();
     match found {
@@ -271,7 +319,7 @@ fn nested(
         let name = if copied { cx.node("Identity", &[v], Vec::new(), v.dtype).name } else { v.name.clone() };
         output.push(cx.value_info(&name, ty));
     }
-    let node = std::mem::replace(&mut cx.nodes, nodes);
+    let node = prune(std::mem::replace(&mut cx.nodes, nodes), &output);
     cx.sizes = sizes;
     found?;
     let name = format!("{}_branch", if cx.stem.is_empty() { "region" } else { &cx.stem });

@@ -1,7 +1,7 @@
 //! Scalar programs as elementwise nodes: what maps without a form of their own are written as, and the one table from scalar
 //! operations to ONNX operators, with what makes their meanings equal.
 
-use super::build::{Cx, Val, int, text};
+use super::build::{Cx, Made, Val, int, text};
 use tgc_ir::diag::Diag;
 use tgc_ir::scalar::{Bin, ENode, Expr, Scalar, Un};
 use tgc_ir::types::DType;
@@ -36,9 +36,37 @@ pub(super) fn program(cx: &mut Cx<'_>, expr: &Expr, args: &[Val]) -> Result<Vec<
     Ok(expr.roots.iter().map(|r| v[*r as usize].clone()).collect())
 }
 
-/// `c ? a : b`.
+/// `c ? a : b`. A value that is kept within limits by comparisons is written as what it is: of equal values it does not matter which
+/// is taken, and NaN is neither less nor greater.
 pub(super) fn select(cx: &mut Cx<'_>, c: &Val, a: &Val, b: &Val) -> Result<Val, Diag> {
+    if let Some(Made::Less(low, high)) = cx.made.get(&c.name).cloned()
+        && a.dtype != DType::Bool
+    {
+        if (&low, &high) == (b, a) {
+            return limited(cx, Bin::Max, b, a);
+        }
+        if (&low, &high) == (a, b) {
+            return limited(cx, Bin::Min, b, a);
+        }
+    }
     Ok(cx.typed("Where", 1, &[c, a, b], Vec::new(), &[a.dtype])?.swap_remove(0))
+}
+
+/// The greater, or smaller, of a value and a limit.
+fn limited(cx: &mut Cx<'_>, op: Bin, x: &Val, limit: &Val) -> Result<Val, Diag> {
+    let below = cx.made.get(&x.name).cloned();
+    let scalar = |cx: &Cx<'_>, v: &Val| cx.rank(v) == Some(0);
+    if let (Bin::Min, Some(Made::Limited(inner, low))) = (op, below)
+        && scalar(cx, &low)
+        && scalar(cx, limit)
+    {
+        return cx.typed1("Clip", &[&inner, &low, limit], Vec::new(), x.dtype);
+    }
+    let y = binary(cx, op, x, limit)?;
+    if op == Bin::Max {
+        cx.made.insert(y.name.clone(), Made::Limited(x.clone(), limit.clone()));
+    }
+    Ok(y)
 }
 
 /// `op x`.
@@ -113,7 +141,29 @@ pub(super) fn binary(cx: &mut Cx<'_>, op: Bin, a: &Val, b: &Val) -> Result<Val, 
         Bin::Xor => "Xor",
     };
     let attrs = if op == Bin::Rem { vec![int("fmod", 1)] } else { Vec::new() };
-    cx.typed1(name, &[a, b], attrs, op.result(d).unwrap_or(d))
+    let y = cx.typed1(name, &[a, b], attrs, op.result(d).unwrap_or(d))?;
+    match op {
+        Bin::Lt => {
+            cx.made.insert(y.name.clone(), Made::Less(a.clone(), b.clone()));
+        }
+        Bin::Sub if d == DType::I32 => shifted(cx, &y, a, b),
+        _ => {}
+    }
+    Ok(y)
+}
+
+/// Notes a difference that is a quantized value less its zero point.
+fn shifted(cx: &mut Cx<'_>, y: &Val, a: &Val, b: &Val) {
+    let narrow = |cx: &Cx<'_>, v: &Val| match cx.made.get(&v.name) {
+        Some(Made::Widened(x, None)) => Some(x.clone()),
+        _ => None,
+    };
+    if let (Some(x), Some(zero)) = (narrow(cx, a), narrow(cx, b))
+        && x.dtype == zero.dtype
+        && cx.rank(&zero) == Some(0)
+    {
+        cx.made.insert(y.name.clone(), Made::Widened(x, Some(zero)));
+    }
 }
 
 /// Remainder of floored division of floats, from that of truncated division.

@@ -1,15 +1,23 @@
 //! Convolutions and pools.
 
-use super::{Form, needs, one};
+use super::{Form, needs, one, quant};
 use crate::onnx::build::{Cx, Val, int, ints};
 use crate::onnx::graph::Node;
 use tgc_ir::diag::Diag;
 use tgc_ir::ops::{AvgPool, Conv, MaxPool};
-use tgc_ir::types::DType;
+use tgc_ir::types::{DType, Dim};
 use tgc_proto::AttributeProto;
 
 /// Opset from which on averages are taken over windows with gaps.
 const AVERAGE_WITH_GAPS: i64 = 19;
+
+/// Extents, steps, padding and gaps of a window.
+struct Window<'a> {
+    kernel: &'a [i64],
+    strides: &'a [i64],
+    pads: &'a [i64],
+    dilations: &'a [i64],
+}
 
 pub(super) fn conv(cx: &mut Cx<'_>, n: &Node<'_>, op: &Conv) -> Form {
     let attrs = vec![
@@ -19,6 +27,11 @@ pub(super) fn conv(cx: &mut Cx<'_>, n: &Node<'_>, op: &Conv) -> Form {
         int("group", op.groups),
     ];
     let d = n.ins[0].dtype;
+    if !op.channels_last
+        && let Some(found) = quant::conv(cx, n, &attrs)?
+    {
+        return Ok(Some(found));
+    }
     one(channels_second(cx, n, op.channels_last, |cx, x| {
         let mut ins: Vec<Val> = [x.clone()].into_iter().chain(n.ins[1..].iter().cloned()).collect();
         if d.is_int() {
@@ -37,7 +50,8 @@ pub(super) fn conv(cx: &mut Cx<'_>, n: &Node<'_>, op: &Conv) -> Form {
 }
 
 pub(super) fn max_pool(cx: &mut Cx<'_>, n: &Node<'_>, op: &MaxPool) -> Form {
-    let mut attrs = window(&op.kernel, &op.strides, &op.pads, op.ceil);
+    let w = Window { kernel: &op.kernel, strides: &op.strides, pads: &op.pads, dilations: &op.dilations };
+    let mut attrs = window(n, op.channels_last, &w, op.ceil);
     if op.dilations.iter().any(|d| *d != 1) {
         attrs.push(ints("dilations", &op.dilations));
     }
@@ -46,7 +60,8 @@ pub(super) fn max_pool(cx: &mut Cx<'_>, n: &Node<'_>, op: &MaxPool) -> Form {
 }
 
 pub(super) fn avg_pool(cx: &mut Cx<'_>, n: &Node<'_>, op: &AvgPool) -> Form {
-    let mut attrs = window(&op.kernel, &op.strides, &op.pads, op.ceil);
+    let w = Window { kernel: &op.kernel, strides: &op.strides, pads: &op.pads, dilations: &op.dilations };
+    let mut attrs = window(n, op.channels_last, &w, op.ceil);
     if op.dilations.iter().any(|d| *d != 1) {
         if cx.opset < AVERAGE_WITH_GAPS {
             return Err(needs(cx, "AveragePool with dilations", AVERAGE_WITH_GAPS));
@@ -60,9 +75,18 @@ pub(super) fn avg_pool(cx: &mut Cx<'_>, n: &Node<'_>, op: &AvgPool) -> Form {
     one(channels_second(cx, n, op.channels_last, |cx, x| cx.typed1("AveragePool", &[x], attrs, d)))
 }
 
-fn window(kernel: &[i64], strides: &[i64], pads: &[i64], ceil: bool) -> Vec<AttributeProto> {
-    let mut v = vec![ints("kernel_shape", kernel), ints("strides", strides), ints("pads", pads)];
-    if ceil {
+/// Attributes of a window. Where rounding up the number of windows adds none, it is not asked for: operators older than opset 22
+/// count one that would start beyond the operand.
+fn window(n: &Node<'_>, last: bool, w: &Window<'_>, ceil: bool) -> Vec<AttributeProto> {
+    let mut v = vec![ints("kernel_shape", w.kernel), ints("strides", w.strides), ints("pads", w.pads)];
+    let first = if last { 1 } else { 2 };
+    let down = (0..w.kernel.len()).all(|i| {
+        let pads = w.pads[i] + w.pads[i + w.kernel.len()];
+        let room =
+            n.in_types[0].shape[first + i].clone() + Dim::from(pads - (w.kernel[i] - 1) * w.dilations[i] - 1);
+        room.floordiv(&Dim::from(w.strides[i])) + Dim::from(1) == n.outs[0].shape[first + i]
+    });
+    if ceil && !down {
         v.push(int("ceil_mode", 1));
     }
     v
