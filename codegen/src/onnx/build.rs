@@ -54,7 +54,7 @@ pub(super) enum Made {
     Less(Val, Val),
     /// The greater of a value and a limit.
     Limited(Val, Val),
-    /// An integer of 8 bits as one of 32, less a zero point of its type and of rank 0.
+    /// An integer of 8 bits as one of 32, less a zero point of its type with one element.
     Widened(Val, Option<Val>),
 }
 
@@ -250,6 +250,12 @@ impl<'m> Cx<'m> {
         let [low, high] = [false, true].map(|greatest| Scalar::extreme(to, greatest).as_f64());
         let (low, high) = (self.num(v.dtype, low), self.num(v.dtype, high));
         self.node("Clip", &[&v, &low, &high], Vec::new(), v.dtype)
+    }
+
+    /// True where a value certainly has one element.
+    pub(super) fn is_single(&self, v: &Val) -> bool {
+        let constant = self.small.get(&v.name).map(|t| t.numel() == 1);
+        constant.or_else(|| self.types.get(&v.name).map(|t| t.numel().is(1))).unwrap_or(false)
     }
 
     /// Number of axes, where it is known.

@@ -12,8 +12,9 @@
 //! Variants of an entry become nested `If`s on its sizes.
 //! States are inputs and outputs under their names; the model's metadata says which belong together.
 //!
-//! Where ONNX leaves a result open, the plain operator is written, which may differ from the tensor IR's: integers divided by
-//! 0 (0 in the IR) and the least integer by -1, floats beyond an integer type's range (the IR saturates, NaN is 0), which zero is
+//! Where ONNX leaves a result open, the plain operator is written, which may differ from the tensor IR's: the least integer
+//! divided by -1, floats beyond the range of integers of 32 and 64 bits (the IR saturates; narrower ones are limited before the
+//! cast) and NaN as an integer, which zero is
 //! smaller in Min and Max, whether NaN wins in Max, reductions, pools and TopK, powers of integers beyond 2^53 (engines compute them in f64), and
 //! what a reduction of no elements gives. In opset 13 a reshape to a computed shape
 //! keeps an axis where a size is 0. `Quantize` and `Dequantize` stay nodes of their own.

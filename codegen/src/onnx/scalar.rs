@@ -116,6 +116,11 @@ pub(super) fn binary(cx: &mut Cx<'_>, op: Bin, a: &Val, b: &Val) -> Result<Val, 
     let name = match op {
         Bin::Shl | Bin::Shr => return shift(cx, op == Bin::Shl, a, b),
         Bin::Mod if d.is_float() => return floored(cx, a, b),
+        Bin::Div | Bin::Rem | Bin::Mod
+            if d.is_int() && !cx.known(b).is_some_and(|t| t.scalars().all(Scalar::is_true)) =>
+        {
+            return divided(cx, op, a, b);
+        }
         Bin::Pow if d.is_int() && d != DType::I64 => return wide_power(cx, a, b),
         Bin::Min | Bin::Max | Bin::Lt | Bin::Le if !bits => {
             let (a, b) = (cx.cast(a, DType::U8), cx.cast(b, DType::U8));
@@ -160,7 +165,7 @@ fn shifted(cx: &mut Cx<'_>, y: &Val, a: &Val, b: &Val) {
     };
     if let (Some(x), Some(zero)) = (narrow(cx, a), narrow(cx, b))
         && x.dtype == zero.dtype
-        && cx.rank(&zero) == Some(0)
+        && cx.is_single(&zero)
     {
         cx.made.insert(y.name.clone(), Made::Widened(x, Some(zero)));
     }
@@ -177,6 +182,20 @@ fn floored(cx: &mut Cx<'_>, a: &Val, b: &Val) -> Result<Val, Diag> {
     let moves = binary(cx, Bin::And, &apart, &some)?;
     let moved = binary(cx, Bin::Add, &rest, b)?;
     select(cx, &moves, &moved, &rest)
+}
+
+/// Integers divided by what may be 0, which gives 0 here and an error in engines.
+fn divided(cx: &mut Cx<'_>, op: Bin, a: &Val, b: &Val) -> Result<Val, Diag> {
+    let (zero, one) = (cx.num(a.dtype, 0.0), cx.num(a.dtype, 1.0));
+    let none = binary(cx, Bin::Eq, b, &zero)?;
+    let divisor = select(cx, &none, &one, b)?;
+    let (name, attrs) = match op {
+        Bin::Div => ("Div", Vec::new()),
+        Bin::Rem => ("Mod", vec![int("fmod", 1)]),
+        _ => ("Mod", Vec::new()),
+    };
+    let y = cx.typed1(name, &[a, &divisor], attrs, a.dtype)?;
+    select(cx, &none, &zero, &y)
 }
 
 /// Integer powers wrap at 64 bits.

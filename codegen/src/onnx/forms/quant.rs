@@ -52,7 +52,14 @@ fn narrow(cx: &mut Cx<'_>, n: &Node<'_>) -> Option<Vec<Val>> {
     if za.is_none() && zb.is_none() {
         return Some(vec![a, b]);
     }
-    let none = |cx: &mut Cx<'_>, zero: Option<Val>, x: &Val| zero.unwrap_or_else(|| cx.num(x.dtype, 0.0));
+    let none = |cx: &mut Cx<'_>, zero: Option<Val>, x: &Val| match zero {
+        None => cx.num(x.dtype, 0.0),
+        Some(z) if cx.rank(&z) == Some(0) => z,
+        Some(z) => {
+            let shape = cx.ints(&[], "shape");
+            cx.node("Reshape", &[&z, &shape], Vec::new(), z.dtype)
+        }
+    };
     let (za, zb) = (none(cx, za, &a), none(cx, zb, &b));
     Some(vec![a, b, za, zb])
 }

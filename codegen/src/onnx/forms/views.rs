@@ -1,7 +1,7 @@
 //! Constants and views: what moves elements and computes nothing.
 
 use super::{Form, axis, one};
-use crate::onnx::build::{Cx, Val, element, int, ints};
+use crate::onnx::build::{Cx, Made, Val, element, int, ints};
 use crate::onnx::graph::Node;
 use crate::onnx::types::takes;
 use tgc_ir::diag::Diag;
@@ -74,7 +74,15 @@ pub(super) fn iota(cx: &mut Cx<'_>, op: &Iota) -> Form {
 }
 
 pub(super) fn reshape(cx: &mut Cx<'_>, n: &Node<'_>) -> Form {
-    one(reshaped(cx, &n.ins[0], &n.in_types[0].shape, &n.outs[0].shape))
+    let y = reshaped(cx, &n.ins[0], &n.in_types[0].shape, &n.outs[0].shape)?;
+    // a zero point is the same in any shape of one element
+    if let Some(Made::Widened(zero, None)) = cx.made.get(&n.ins[0].name)
+        && n.outs[0].numel().is(1)
+    {
+        let zero = zero.clone();
+        cx.made.insert(y.name.clone(), Made::Widened(zero, None));
+    }
+    Ok(Some(vec![y]))
 }
 
 /// `x` of shape `from` in shape `to`.
