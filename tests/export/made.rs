@@ -189,8 +189,11 @@ fn light(suite: &Path, name: &str) -> Result<Ready, String> {
     ready(module, given, Want::Stored(vec![want], false))
 }
 
+/// Relative and absolute tolerance of each output.
+type Tolerances = &'static [(f64, f64)];
+
 /// Models with their golden outputs: name of the golden data, file, and the tolerance of each output.
-const MODELS: &[(&str, &str, &[(f64, f64)])] = &[
+const MODELS: &[(&str, &str, Tolerances)] = &[
     (
         "magika-1.0.3/model_standard_v3_3",
         "magika-1.0.3/magika/models/standard_v3_3/model.onnx",
@@ -217,7 +220,7 @@ const MODELS: &[(&str, &str, &[(f64, f64)])] = &[
 
 /// The corpus, at all opsets that are tried.
 pub fn models() -> Vec<Job> {
-    let one = |(golden, file, tolerances): &(&'static str, &'static str, &'static [(f64, f64)])| {
+    let one = |(golden, file, tolerances): &(&'static str, &'static str, Tolerances)| {
         let (path, tolerances) = (crate::prepared("models").join(file), *tolerances);
         let folder = crate::root().join("tests/data/golden").join(golden);
         let load = move || {

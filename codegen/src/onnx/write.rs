@@ -4,7 +4,7 @@ use super::Exported;
 use bytes::Bytes;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tgc_ir::diag::Diag;
 use tgc_proto::tensor_proto::DataLocation;
 use tgc_proto::{Message, ModelProto, StringStringEntryProto, TensorProto};
@@ -101,6 +101,6 @@ fn refer(t: &mut TensorProto, data: &str, offset: u64, raw: &Bytes) {
     ];
 }
 
-fn unwritable(path: &PathBuf, e: &std::io::Error) -> Diag {
+fn unwritable(path: &Path, e: &std::io::Error) -> Diag {
     Diag::error("E-EXP-006", format!("{} cannot be written: {e}", path.display()))
 }
