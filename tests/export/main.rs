@@ -9,6 +9,7 @@
 //! One Python process checks and runs all files. `TGC_CASES=relu,conv` takes only cases with one of the words in their names and
 //! prints what becomes of them; `TGC_WRITE=1` writes known.tsv anew.
 
+mod command;
 #[allow(dead_code)] // shared with the harness of fixtures
 #[path = "../harness/data.rs"]
 mod data;
@@ -43,12 +44,16 @@ fn prepared(path: &str) -> PathBuf {
     p
 }
 
+/// Makes what is exported.
+type Jobs = fn() -> Vec<made::Job>;
+
 fn main() {
     let args = Arguments::from_args();
-    let groups: [(&str, fn() -> Vec<made::Job>); 3] =
-        [("suite", made::suite), ("models", made::models), ("ops", made::fixtures)];
-    let trials = groups.map(|(name, jobs)| Trial::test(name, move || run(name, jobs()).map_err(Into::into)));
-    libtest_mimic::run(&args, trials.into()).exit();
+    let mut trials = vec![Trial::test("command", || command::run().map_err(Into::into))];
+    let groups = [("suite", made::suite as Jobs), ("models", made::models), ("ops", made::fixtures)];
+    trials
+        .extend(groups.map(|(name, jobs)| Trial::test(name, move || run(name, jobs()).map_err(Into::into))));
+    libtest_mimic::run(&args, trials).exit();
 }
 
 fn run(group: &'static str, mut jobs: Vec<made::Job>) -> Result<(), String> {

@@ -33,6 +33,8 @@ mod dims;
 mod forms;
 mod graph;
 mod scalar;
+#[cfg(test)]
+mod tests;
 mod types;
 mod write;
 
