@@ -1,6 +1,6 @@
 //! Exported ONNX files against outside oracles: the ONNX checker with strict shape inference, and ONNX Runtime on stored inputs and
 //! outputs. Exported are the cases of the ONNX backend suite that tgc imports, as the files have them and with the sizes
-//! of their inputs as symbols, the corpus of whole models, and the fixtures of the ops, whose results are the
+//! of their inputs as symbols, the corpus of whole models, and fixtures of the ops and random graphs, whose results are the
 //! interpreter's.
 //!
 //! What does not survive, and why, is known.tsv: kind, name, opset, status. Anything else is a failure, and so is a line there that
@@ -20,7 +20,11 @@ mod execute;
 #[path = "../harness/header.rs"]
 mod header;
 mod made;
+#[path = "../graphs/maker/mod.rs"]
+mod maker;
 mod outcome;
+#[path = "../graphs/rng.rs"]
+mod rng;
 #[allow(dead_code)] // shared with the conformance suite
 #[path = "../conformance/stored.rs"]
 mod stored;
@@ -50,7 +54,12 @@ type Jobs = fn() -> Vec<made::Job>;
 fn main() {
     let args = Arguments::from_args();
     let mut trials = vec![Trial::test("command", || command::run().map_err(Into::into))];
-    let groups = [("suite", made::suite as Jobs), ("models", made::models), ("ops", made::fixtures)];
+    let groups = [
+        ("suite", made::suite as Jobs),
+        ("models", made::models),
+        ("ops", made::fixtures),
+        ("graphs", made::graphs),
+    ];
     trials
         .extend(groups.map(|(name, jobs)| Trial::test(name, move || run(name, jobs()).map_err(Into::into))));
     libtest_mimic::run(&args, trials).exit();

@@ -2,10 +2,10 @@
 
 use crate::made::{Job, Want};
 use crate::outcome::Outcome;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Lines, Write};
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use tgc::codegen::onnx::{self, ExportOptions};
 use tgc::ir::graph::Value;
 use tgc::ir::tensor::{Data, Tensor};
@@ -35,19 +35,48 @@ struct Asked {
     stem: String,
 }
 
+/// The Python process, which is started anew where a file ends it.
+struct Process {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: Lines<BufReader<ChildStdout>>,
+}
+
+impl Process {
+    fn start() -> Result<Process, String> {
+        let mut child = Command::new(crate::prepared("venv/bin/python"))
+            .arg(crate::root().join("tests/export/worker.py"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|e| e.to_string())?;
+        let stdin = child.stdin.take().ok_or("no stdin")?;
+        let stdout = BufReader::new(child.stdout.take().ok_or("no stdout")?).lines();
+        Ok(Process { child, stdin, stdout })
+    }
+
+    /// What it says of a job; none if it has ended.
+    fn ask(&mut self, line: &str) -> Option<String> {
+        writeln!(self.stdin, "{line}").ok()?;
+        self.stdout.next().and_then(Result::ok)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // it has nothing more to do, or has ended
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// Exports all jobs on one thread while the process works on what is there.
 pub fn run_all(jobs: Vec<Job>) -> Result<Vec<Outcome>, String> {
     let scratch =
         crate::root().join("target/tmp").join(format!("export-{}-{}", std::process::id(), jobs.len()));
     std::fs::create_dir_all(&scratch).map_err(|e| e.to_string())?;
-    let mut child = Command::new(crate::prepared("venv/bin/python"))
-        .arg(crate::root().join("tests/export/worker.py"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|e| e.to_string())?;
-    let mut stdin = child.stdin.take().ok_or("no stdin")?;
-    let mut stdout = BufReader::new(child.stdout.take().ok_or("no stdout")?).lines();
+    let mut process = Process::start()?;
     let (send, asked) = std::sync::mpsc::sync_channel::<Asked>(8);
     let found = std::thread::scope(|s| {
         let folder = &scratch;
@@ -66,12 +95,13 @@ pub fn run_all(jobs: Vec<Job>) -> Result<Vec<Outcome>, String> {
         for a in asked {
             let (status, why) = match &a.line {
                 Err((status, why)) => (*status, why.clone()),
-                Ok((line, want)) => {
-                    writeln!(stdin, "{line}").map_err(|e| format!("{}: {e}", a.job.name))?;
-                    let said = stdout.next().and_then(Result::ok);
-                    let said = said.ok_or_else(|| format!("{}: the Python process ended", a.job.name))?;
-                    judged(&a.stem, want, &said)
-                }
+                Ok((line, want)) => match process.ask(line) {
+                    Some(said) => judged(&a.stem, want, &said),
+                    None => {
+                        process = Process::start()?;
+                        ("crash", "the Python process ended".to_string())
+                    }
+                },
             };
             for f in std::fs::read_dir(&scratch).into_iter().flatten().flatten() {
                 let name = f.file_name().to_string_lossy().into_owned();
@@ -84,8 +114,6 @@ pub fn run_all(jobs: Vec<Job>) -> Result<Vec<Outcome>, String> {
         }
         Ok(found)
     });
-    drop(stdin);
-    let _ = child.wait();
     let _ = std::fs::remove_dir_all(&scratch);
     found
 }
@@ -116,7 +144,7 @@ fn written(job: &Job, opset: i64, stem: &str) -> Result<(String, Want), (&'stati
     let bf16 = body.inputs().iter().any(|&node| types(body, Value { node, result: 0 }))
         || body.outputs().iter().any(|o| types(body, o.value));
     let line = serde_json::json!({
-        "model": model, "large": large, "bf16": bf16, "inputs": inputs, "outputs": ready.outputs, "stem": stem,
+        "model": model, "large": large, "bf16": bf16, "plain": job.group == "graphs", "inputs": inputs, "outputs": ready.outputs, "stem": stem,
     });
     Ok((line.to_string(), ready.want))
 }

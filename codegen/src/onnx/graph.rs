@@ -270,7 +270,7 @@ fn one(cx: &mut Cx<'_>, n: &Node<'_>) -> Result<Vec<Val>, Diag> {
                     if !alone && (since..=last).contains(&cx.opset) && n.op.attrs().is_empty() =>
                 {
                     let ins: Vec<&Val> = n.ins.iter().collect();
-                    if ins.iter().all(|v| types::compute_type(name, cx.opset, v.dtype).is_ok()) {
+                    if ins.iter().all(|v| types::runs(name, cx.opset, v.dtype)) {
                         return Ok(vec![cx.typed1(name, &ins, Vec::new(), n.outs[0].dtype)?]);
                     }
                     scalar::program(cx, &map.expr, &n.ins)

@@ -49,6 +49,12 @@ pub(super) fn select(cx: &mut Cx<'_>, c: &Val, a: &Val, b: &Val) -> Result<Val, 
             return limited(cx, Bin::Min, b, a);
         }
     }
+    if a.dtype == DType::Bool {
+        // the condition has that type too, and stays
+        let (a, b) = (cx.cast(a, DType::U8), cx.cast(b, DType::U8));
+        let y = cx.node("Where", &[c, &a, &b], Vec::new(), DType::U8);
+        return Ok(cx.cast(&y, DType::Bool));
+    }
     Ok(cx.typed("Where", 1, &[c, a, b], Vec::new(), &[a.dtype])?.swap_remove(0))
 }
 
@@ -200,9 +206,6 @@ fn divided(cx: &mut Cx<'_>, op: Bin, a: &Val, b: &Val) -> Result<Val, Diag> {
 
 /// Integer powers wrap at 64 bits.
 fn wide_power(cx: &mut Cx<'_>, a: &Val, b: &Val) -> Result<Val, Diag> {
-    if a.dtype == DType::I32 {
-        return cx.typed1("Pow", &[a, b], Vec::new(), a.dtype);
-    }
     let (x, y) = (cx.cast(a, DType::I64), cx.cast(b, DType::I64));
     let p = binary(cx, Bin::Pow, &x, &y)?;
     Ok(cx.cast(&p, a.dtype))

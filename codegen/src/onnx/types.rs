@@ -47,7 +47,7 @@ const ROWS: &[Row] = &[
     Row("Tan", 7, FLOATS, 0), Row("Tan", 22, FLOATS | BF16, BF16),
     Row("Tanh", 13, FLOATS | BF16, BF16), Row("Erf", 13, FLOATS | BF16, BF16),
     Row("Sigmoid", 13, FLOATS | BF16, BF16),
-    Row("Relu", 13, FLOATS | BF16, BF16), Row("Relu", 14, FLOATS | BF16 | SIGNED, BF16 | I16),
+    Row("Relu", 13, FLOATS | BF16, BF16), Row("Relu", 14, FLOATS | BF16 | SIGNED, BF16 | I16 | I64),
     Row("Sin", 7, FLOATS, 0), Row("Sin", 22, FLOATS | BF16, BF16),
     Row("Cos", 7, FLOATS, 0), Row("Cos", 22, FLOATS | BF16, BF16),
     Row("Floor", 13, FLOATS | BF16, BF16), Row("Ceil", 13, FLOATS | BF16, BF16),
@@ -130,6 +130,12 @@ pub(super) fn compute_type(operator: &str, opset: i64, d: DType) -> Result<DType
     }
     let later = rows().find(|r| r.1 > opset && r.2 & one(d) != 0).map(|r| r.1);
     Err(Refused(format!("{operator} does not take {d}, nor a type that holds it"), later))
+}
+
+/// True where `operator` of that opset computes `d` in a type that engines have a kernel for.
+pub(super) fn runs(operator: &str, opset: i64, d: DType) -> bool {
+    let row = ROWS.iter().rfind(|r| r.0 == operator && r.1 <= opset);
+    compute_type(operator, opset, d).is_ok_and(|c| row.is_none_or(|r| r.3 & one(c) == 0))
 }
 
 /// True where `operator` of that opset takes `d` without a cast.

@@ -19,10 +19,15 @@ fn scale_fits(cx: &Cx<'_>, d: DType) -> bool {
 }
 
 pub(super) fn quantize(cx: &mut Cx<'_>, n: &Node<'_>, op: &Quantize) -> Form {
-    if !takes("QuantizeLinear", cx.opset, op.to) || !scale_fits(cx, n.ins[1].dtype) {
+    let d = n.ins[1].dtype;
+    if !takes("QuantizeLinear", cx.opset, op.to) || !matches!(d, DType::F32 | DType::F16 | DType::BF16) {
         return Ok(None);
     }
     let mut ins: Vec<Val> = n.ins.clone();
+    if d == DType::BF16 || !scale_fits(cx, d) {
+        // the quotient is one of f32 in any case
+        ins = [&ins[0], &ins[1]].map(|v| cx.cast(v, DType::F32)).into_iter().chain(ins.drain(2..)).collect();
+    }
     if ins.len() == 2 && op.to != DType::U8 {
         // the zero point says which type is wanted
         let shape = n.in_types[1].as_fixed();
