@@ -240,9 +240,10 @@ impl<'m> Cx<'m> {
         result
     }
 
-    /// A float that is to become a narrow integer, within that one's range: ONNX says nothing of others.
+    /// A float that is to become an integer whose limits it holds, within that one's range: ONNX says nothing of others.
     fn limited(&mut self, v: &Val, to: DType) -> Val {
-        if !v.dtype.is_float() || !to.is_int() || to.bits() > 16 {
+        let holds = if v.dtype == DType::F64 { 32 } else { 16 };
+        if !v.dtype.is_float() || !to.is_int() || to.bits() > holds {
             return v.clone();
         }
         // narrower floats do not hold the limits
