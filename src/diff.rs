@@ -354,7 +354,8 @@ fn runs(
     }
 }
 
-fn compare(run: &str, name: &str, a: &Tensor, b: &Tensor, tol: Tolerance) -> OutputDiff {
+/// How two tensors of one output differ.
+pub(crate) fn compare(run: &str, name: &str, a: &Tensor, b: &Tensor, tol: Tolerance) -> OutputDiff {
     let mut out = OutputDiff {
         run: run.into(),
         output: name.into(),

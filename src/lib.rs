@@ -23,16 +23,20 @@
 mod agree;
 mod build;
 mod diff;
+mod export;
 mod model;
+mod onnxruntime;
 mod reduce;
 mod verify;
 
 pub use agree::{Fault, agree};
 pub use build::{BuildOptions, Stage, Verify, build, code_text, lower, optimize};
 pub use diff::{Differences, OutputDiff, Side, Tolerance, diff};
+pub use export::export;
 pub use model::{LoadOptions, load};
 pub use reduce::reduce;
 pub use tgc_codegen as codegen;
+pub use tgc_codegen::onnx::{AxisName, ExportOptions, External, OPSETS};
 pub use tgc_frontend as frontend;
 pub use tgc_frontend::onnx::{ConstOption, DimOption};
 pub use tgc_ir as ir;

@@ -5,4 +5,5 @@ pub mod artifact;
 pub mod cpu;
 pub mod kernel;
 pub mod lower;
+pub mod onnx;
 pub mod schedule;

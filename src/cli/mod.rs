@@ -4,6 +4,7 @@ mod build;
 mod check;
 mod crash;
 mod diff;
+mod export;
 mod inspect;
 mod opt;
 mod reduce;
@@ -30,6 +31,8 @@ enum Command {
     Check(check::CheckArgs),
     /// Compile a model to an artifact (or print what it is compiled to).
     Build(build::BuildArgs),
+    /// Write a model as an ONNX file.
+    Export(export::ExportArgs),
     /// Say what an artifact does, step by step, and in how much memory.
     Inspect(inspect::InspectArgs),
     /// Compare two models or artifacts: interfaces, content, and results on random inputs. Exit code 1 if they differ.
@@ -109,6 +112,7 @@ pub fn main() -> ExitCode {
         let result = match &cli.command {
             Command::Check(a) => check::run(a),
             Command::Build(a) => build::run(a),
+            Command::Export(a) => export::run(a),
             Command::Inspect(a) => inspect::run(a),
             Command::Diff(a) => diff::run(a),
             Command::Opt(a) => opt::run(a),

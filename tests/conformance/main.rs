@@ -11,6 +11,7 @@
 
 mod case;
 mod report;
+mod stored;
 
 use case::{Case, Outcome};
 use libtest_mimic::{Arguments, Trial};
@@ -153,7 +154,7 @@ fn work() {
         let (fixed, dynamic) = match kind {
             "light" => (case::light(&suite, name), Outcome::None),
             report::REPORTED => Case { folder: root().join("tests/data/cases").join(name) }.run(),
-            kind => Case { folder: case::folder(&suite, kind, name) }.run(),
+            kind => Case { folder: stored::folder(&suite, kind, name) }.run(),
         };
         println!("{}", report::line(&fixed, &dynamic));
     }

@@ -305,11 +305,16 @@ pub fn private_words(tree: &Tree) -> Vec<String> {
 const STRUCTURE: [&str; 8] =
     ["Input", "Constant", "ConstDims", "Weight", "BindDim", "Fused", "Cond", "Repeat"];
 
+/// The exporter's table of forms: an operator of ONNX is chosen by what an op means and by its attributes, which no class holds.
+const FORMS: &str = "codegen/src/onnx/forms.rs";
+
 /// Arms of a `match` on `Op` outside the op table's folder, structure ops aside. Files with a type of their own called
 /// `Op` are not meant.
 pub fn op_matches(tree: &Tree) -> Vec<String> {
     let mut bad = Vec::new();
-    let elsewhere = |s: &&Source| !s.path.starts_with("ir/src/ops/") && !s.path.starts_with("tests/tidy/");
+    let elsewhere = |s: &&Source| {
+        !s.path.starts_with("ir/src/ops/") && !s.path.starts_with("tests/tidy/") && s.path != FORMS
+    };
     for source in written(tree).filter(elsewhere) {
         if source.code.contains("enum Op ") || source.code.contains(" as Op") {
             continue;

@@ -23,7 +23,7 @@ use tgc_ir::types::{Atom, DType, Dim};
 
 /// An operation that has no lowering yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unsupported {
+pub(crate) struct Unsupported {
     /// Operation and type, such as `mod on f64`.
     pub what: String,
 }
@@ -36,12 +36,12 @@ impl From<Unsupported> for Diag {
 }
 
 /// The same program in primitive operations.
-pub fn lower_math(e: &Expr) -> Result<Expr, Unsupported> {
+pub(crate) fn lower_math(e: &Expr) -> Result<Expr, Unsupported> {
     lower(e).map(|l| l.0)
 }
 
 /// Lowers every scalar program of a kernel in place.
-pub fn lower_kernel(k: &mut Kernel) -> Result<(), Diag> {
+pub(crate) fn lower_kernel(k: &mut Kernel) -> Result<(), Diag> {
     let name = k.name.clone();
     items(&mut k.body, &name)
 }

@@ -4,7 +4,7 @@
 //! contractions, `params` turns the entry's symbols into dim parameters. Works on classes, never on ops.
 
 mod collapse;
-pub mod math;
+pub(crate) mod math;
 mod pack;
 mod panels;
 mod params;

@@ -8,7 +8,7 @@ use tgc_ir::types::Dim;
 const ALIGN: i64 = 64;
 
 /// Extents of local number `local` in scratch memory: full tiles with their halos, whatever the extent of the grid.
-pub fn local_extents(kernel: &Kernel, schedule: &Schedule, local: usize) -> Vec<Dim> {
+pub(crate) fn local_extents(kernel: &Kernel, schedule: &Schedule, local: usize) -> Vec<Dim> {
     let Some(l) = kernel.locals.get(local) else { return Vec::new() };
     let extent = |a: &LocalAxis| match a {
         LocalAxis::Tile { grid, lo, hi } => {
@@ -72,7 +72,7 @@ fn layout(kernel: &Kernel, schedule: &Schedule) -> (Vec<Dim>, Dim) {
 }
 
 /// Byte offset of every local in a worker's scratch memory, multiples of 64, over the kernel's parameters.
-pub fn local_offsets(kernel: &Kernel, schedule: &Schedule) -> Vec<Dim> {
+pub(crate) fn local_offsets(kernel: &Kernel, schedule: &Schedule) -> Vec<Dim> {
     layout(kernel, schedule).0
 }
 

@@ -11,7 +11,8 @@ mod tests;
 
 pub(crate) use choose::widths;
 pub(crate) use memory::{ChunkSums, chunk_sums, sums_offset};
-pub use memory::{local_extents, local_offsets, scratch, tile_count};
+pub(crate) use memory::{local_extents, local_offsets};
+pub use memory::{scratch, tile_count};
 
 use crate::kernel::Kernel;
 use std::fmt;
