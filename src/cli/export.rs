@@ -52,6 +52,7 @@ pub fn run(a: &ExportArgs) -> Result<(), Failure> {
             ExternalArg::Never => External::Never,
         },
     };
+    super::keep(Some(&a.output), &[&a.model.model])?;
     let module = a.model.load()?;
     for line in tgc::export(&module, &options, &a.output, a.verify)? {
         eprintln!("{line}");
