@@ -196,7 +196,7 @@ impl<'m> Cx<'m> {
             ins.iter().map(|v| if v.dtype == d { self.cast(v, c) } else { (*v).clone() }).collect();
         let inner: Vec<DType> = outs.iter().map(|o| if *o == d { c } else { *o }).collect();
         let found = self.node_n(op, &ins.iter().collect::<Vec<_>>(), attrs, &inner);
-        Ok(found.iter().zip(outs).map(|(v, o)| self.cast(v, *o)).collect())
+        Ok(found.iter().zip(outs).map(|(v, o)| self.back(v, *o)).collect())
     }
 
     /// [`Cx::typed`] by the first operand, with one result.
@@ -238,6 +238,14 @@ impl<'m> Cx<'m> {
             self.made.insert(result.name.clone(), Made::Widened(v.clone(), None));
         }
         result
+    }
+
+    /// A result in the type whose values it has, or has modulo its width.
+    fn back(&mut self, v: &Val, to: DType) -> Val {
+        if v.dtype == to {
+            return v.clone();
+        }
+        self.node("Cast", &[v], vec![int("to", i64::from(types::code(to).0 as i32))], to)
     }
 
     /// A float that is to become an integer whose limits it holds, within that one's range: ONNX says nothing of others.
