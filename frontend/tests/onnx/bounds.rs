@@ -25,7 +25,7 @@ fn a_backward_slice_that_starts_before_all_begins_at_the_first() {
         let m = model(13).input("x", I64, &["n"]).ints("s", &[start]).ints("e", &[end]);
         let m = m.ints("a", &[0]).ints("t", &[step]).node("Slice", &["x", "s", "e", "a", "t"], &["y"], &[]);
         let m = m.output("y").import().module;
-        let all = tgc_ir::interp::run(&m, "main", &[x.clone()]).unwrap();
+        let all = tgc_ir::interp::run(&m, "main", std::slice::from_ref(&x)).unwrap();
         let none = tgc_ir::interp::run(&m, "main", &[Tensor::from_ints(DType::I64, &[0], &[])]).unwrap();
         assert_eq!(none[0].shape, [0], "{:?}", list(start));
         all[0].to_f64()
