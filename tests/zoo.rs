@@ -1,6 +1,7 @@
-//! Models written in Rust, compiled: the zoo's models, small, at three sizes of each dynamic dim, with one and two threads
-//! against the interpreter (which `zoo/tests` compares with eager runs).
+//! Models written in Rust, compiled and exported: the zoo's models, small, at three sizes of each dynamic dim, with one and two
+//! threads against the interpreter (which `zoo/tests` compares with eager runs), and as ONNX files in ONNX Runtime.
 
+use std::process::Command;
 use tgc::agree;
 use tgc::frontend::nn::*;
 use tgc::zoo::{bert, gpt2, llama, mobilenet, perceptron, resnet, vit};
@@ -8,6 +9,28 @@ use tgc::zoo::{bert, gpt2, llama, mobilenet, perceptron, resnet, vit};
 fn compiled(what: &str, program: Result<Program, Errors>) {
     let module = program.unwrap_or_else(|e| panic!("{what}: {e}")).into_module();
     agree(&module, 3).unwrap_or_else(|f| panic!("{what}: {}", f.text));
+    let dir = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("zoo");
+    std::fs::create_dir_all(&dir).unwrap();
+    let model = dir.join(format!("{what}.tgir"));
+    tgc::ir::weights::save_module(&module, &model).unwrap();
+    // The oldest opset that is written, two in between, and the newest.
+    for opset in ["13", "17", "21", "28"] {
+        let mut c = Command::new(env!("CARGO_BIN_EXE_tgc"));
+        c.arg("export").arg(&model).arg("-o").arg(dir.join(format!("{what}.{opset}.onnx")));
+        c.args(["--verify", "--opset", opset]).env("TGC_PYTHON", python());
+        let out = c.output().unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert!(out.status.success(), "{what}, opset {opset}: {said}");
+        assert!(
+            said.contains("ONNX Runtime") && said.contains("computes the same"),
+            "{what}, {opset}: {said}"
+        );
+    }
+}
+
+/// The Python of the tests, which has ONNX Runtime.
+fn python() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("target/venv/bin/python")
 }
 
 fn image(channels: i64, side: i64) -> [Spec; 1] {
