@@ -13,7 +13,7 @@ pub const NAMES: [(&str, &str); 9] = [
     ("vit_b_16", "ViT-B/16: x f32[batch, 3, 224, 224]"),
     ("bert_base", "BERT-base: input_ids and attention_mask i64[batch, seq]"),
     ("gpt2", "GPT-2 124M: input_ids i64[batch, seq]"),
-    ("llama", "a Llama-style decoder of 41M: input_ids i64[batch, seq]"),
+    ("llama", "a Llama-style decoder of 56M: input_ids i64[batch, seq]"),
 ];
 
 fn batch() -> DimSpec {

@@ -27,7 +27,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// A small one: 41 million parameters.
+    /// A small one: 56 million parameters.
     pub fn small() -> Config {
         Config {
             vocab: 32000,
